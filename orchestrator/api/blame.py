@@ -23,7 +23,7 @@ CHANGES_LIMIT = 100
 
 
 class ChangesSince(Params, frozen=True):
-    version: Annotated[Version, Meta(description="'@N': what came after it.")]
+    version: Annotated[Version, Meta(description="'@N': what happened after it.")]
     globs: Globs = ()
     limit: Annotated[int, Meta(description="Most paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
     skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=2**31 - 1)] = 0
@@ -56,7 +56,7 @@ class BlameAnswer(Result, frozen=True, kw_only=True):
 
 
 class PathChanged(Authored, frozen=True, kw_only=True):
-    """What one version did to one path. `added` and `removed` are lines; null where they can't be told or shown."""
+    """What one version did to one path. `added` and `removed` are lines; null where they are not known or not shown."""
 
     version: str
     path: str

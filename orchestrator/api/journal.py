@@ -57,7 +57,7 @@ class SignedCheckpoint(r.Result, frozen=True, kw_only=True):
     """A checkpoint; `text` is the file that `journal verify --checkpoint` takes."""
 
     checkpoint: str  # '@N' of the CheckpointSigned event
-    seq: str  # '@N' up to which it stands
+    seq: str  # '@N' up to which it holds
     journal: str
     hash: str
     key: str
@@ -175,7 +175,7 @@ class AdoptAnswer(r.Result, frozen=True, kw_only=True):
     head: str | None = None
     known_head: str | None = None
     adopted: str | None = None  # the event
-    set_aside: str | None = None  # contents that only the journal that went further knew
+    set_aside: str | None = None  # contents that only the later journal knew
 
 
 JOURNAL_BACKUP = Operation(

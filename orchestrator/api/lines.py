@@ -29,7 +29,7 @@ class LineStream:
 
     Use as a context manager inside the stream's, and leave its receiving to this. The socket is
     watched all the time and not anew for each line: with the stream's own `receive` and `send`, 45 µs
-    of each call's processor time went into turns of the loop and calls to the kernel that did nothing.
+    of each call's processor time was spent on turns of the loop and calls to the kernel that did nothing.
     """
 
     def __init__(self, stream: SocketStream) -> None:
@@ -55,10 +55,10 @@ class LineStream:
         self.close()
 
     def close(self) -> None:
-        """Read no more; who waits for a line is told that it was the end. To be called before the stream's `aclose`."""
+        """Read no more; who waits for a line gets the end. To be called before the stream's `aclose`."""
         self._ended = True
         self._look_away()
-        self._tell()
+        self._wake()
 
     @property
     def more_waiting(self) -> bool:
@@ -157,11 +157,11 @@ class LineStream:
             data = b""
         self._buffer += data
         self._ended = not data
-        told = self._tell()
-        if self._ended or (not told and len(self._buffer) > CHUNK_BYTES):
+        woken = self._wake()
+        if self._ended or (not woken and len(self._buffer) > CHUNK_BYTES):
             self._look_away()
 
-    def _tell(self) -> bool:
+    def _wake(self) -> bool:
         """Wake who waits for more; whether somebody did."""
         if self._more is None or self._more.done():
             return False

@@ -45,7 +45,7 @@ def holder_of(state_dir: str) -> Holder | None:
             pid, _, rest = file.read(1000).partition("\n")
         return Holder(int(pid), rest.strip())
     except (OSError, ValueError):
-        return Holder(0, "")  # it has not said so yet
+        return Holder(0, "")  # it has not written that yet
 
 
 def serving(root: str) -> Location | None:

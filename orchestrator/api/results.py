@@ -29,7 +29,7 @@ class Lines(Result, frozen=True, kw_only=True):
 class NoticeLines(Result, frozen=True, kw_only=True):
     """Lines that the session saw in version `seen_in`, and those in their place now (end < start: none).
 
-    `added`: the two lines `start` and `end` stand as they did, and the lines from `now_start` on came in between.
+    `added`: the lines `start` and `end` are unchanged, those from `now_start` on were inserted between them.
     """
 
     seen_in: str
@@ -132,7 +132,7 @@ class Entry(Result, frozen=True, kw_only=True):
 
 
 class FileFacts(Result, frozen=True, kw_only=True):
-    """An entry, and what is known of its content; of a path where nothing stands only the path."""
+    """An entry, and what is known of its content; of an absent path only the path."""
 
     path: str
     exists: bool = False
@@ -192,7 +192,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
 
 class FileText(Result, frozen=True, kw_only=True):
     path: str
-    version_id: str  # `@0`: what stands there can't be noted now, and has none; `warnings` say why
+    version_id: str  # `@0`: the content can't be noted now, and has no version; `warnings` say why
     start: int  # 1-based; 0 for an empty file
     end: int
     total_lines: int
@@ -201,7 +201,7 @@ class FileText(Result, frozen=True, kw_only=True):
     eol: str
     content_hash: str
     truncated: bool = False
-    cut: str | None = None  # where the client hands on less than `max_tokens`: what it hands on
+    cut: str | None = None  # what the client shows its model, where that is less than `max_tokens`
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
@@ -231,7 +231,7 @@ class FileVersion(Authored, frozen=True, kw_only=True):
     reason: str | None = None
     moved_from: str | None = None
     not_kept: bool = False  # its content, so that it can't be undone
-    removed: bool = False  # nothing stands there since
+    removed: bool = False  # the path is absent since
 
 
 class History(Result, frozen=True, kw_only=True):
@@ -276,7 +276,7 @@ class Diff(Result, frozen=True, kw_only=True):
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either
-    cut: str | None = None  # where the client hands on less than `max_tokens`: what it hands on
+    cut: str | None = None  # what the client shows its model, where that is less than `max_tokens`
     cursor: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -285,7 +285,7 @@ class RecentRead(Result, frozen=True, kw_only=True):
     path: str
     version_id: str
     lines: str = ""  # "1-80, 120-140"
-    stale: bool = False  # others changed what this session saw of it, as `stale` below tells in full; or it is gone
+    stale: bool = False  # others changed what this session saw of it, as `stale` below shows in full; or it is gone
 
 
 class PendingEdit(Result, frozen=True, kw_only=True):
@@ -337,7 +337,9 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     uncommitted_changes: tuple[OwnChange, ...] = ()
     tasks: tuple[TaskInfo, ...] = ()
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
-    stale: tuple[Notice, ...] = ()  # what others changed of what this session has read, told before or not
+    stale: tuple[
+        Notice, ...
+    ] = ()  # what others changed of what this session has read, with or without an earlier notice
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
     next: str | None = None  # where the answer has no room for all: the call that shows the rest
 
@@ -392,7 +394,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     fits: bool = False  # newer changes took away what it clashed with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
     proposer: Party | None = None
-    holders: tuple[Party, ...] = ()  # who made the lines that it clashes with
+    holders: tuple[Party, ...] = ()  # who made the lines that it conflicts with
     reviewer: str | None = None  # who is asked, or has answered
     deadline: int | None = None  # of the reviewer who is asked; ms since the epoch
     route: str | None = None
@@ -402,7 +404,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     marked: str | None = None  # the whole file with diff3 markers where it clashes, to be edited
     texts_left_out: bool = False  # base, current, proposed and marked are over the budget: ask for it alone, with more
     regions_left_out: int = 0  # so many more regions
-    moved_from: str | None = None  # where its file stood until moved_at
+    moved_from: str | None = None  # where its file was until moved_at
     moved_at: str | None = None
     deleted_at: str | None = None  # its file was deleted then: the proposed side would bring it back
 
@@ -440,7 +442,7 @@ class JournalEntry(StoredEvent, frozen=True, kw_only=True):
     outcome: str | None = None
     operation: str | None = None
     arguments: dict[str, Any] | None = None  # of contents and patterns only the size; null: no call is known
-    took_us: int | None = None  # from when the call came in until this was in the journal
+    took_us: int | None = None  # from the call's start until this was in the journal
     tokens: int | None = None  # estimate of what a read's answer cost a model
     approval: str | None = None
     cause: str | None = None
@@ -490,11 +492,11 @@ class Health(Result, frozen=True, kw_only=True):
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
     checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
-    whole: str = ""  # what the last journal_verify since this start said of the whole journal; empty: there was none
+    whole: str = ""  # the result of the last journal_verify since this start; empty: there was none
     notes: tuple[str, ...] = ()
     amiss: tuple[str, ...] = ()  # of the notes, those that a person must act on; `up` says them too
     recovered: int = 0  # changes closed by recovery at this start
-    diverged: tuple[str, ...] = ()  # changes whose bytes did not land
+    diverged: tuple[str, ...] = ()  # changes whose bytes were not written
 
 
 class StatusInfo(Result, frozen=True, kw_only=True):

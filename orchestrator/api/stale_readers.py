@@ -33,7 +33,7 @@ class StaleReader(Result, frozen=True, kw_only=True):
 
 class StaleReadersAnswer(Result, frozen=True, kw_only=True):
     path: str
-    version_id: str | None = None  # null: nothing stands there
+    version_id: str | None = None  # null: it is absent
     readers: tuple[StaleReader, ...] = ()
     total: int  # of those whose view is stale; some may not be listed
 

@@ -554,7 +554,7 @@ class OperationMethods:
         """What changed after a version, oldest first: path, kind, who, how many lines. Go on with `head` of the answer,
         or with the call in `next`; nothing is left out or comes twice.
 
-        version: '@N': what came after it.
+        version: '@N': what happened after it.
         globs: gitignore-style; '*.py' at any depth, '!x' excepts.
         limit: Most paths in one answer.
         skip: As `next` of the last answer says.

@@ -14,7 +14,7 @@ from orchestrator.core.merge_rules import ResolvedRegion
 from orchestrator.core.policy.rules import Action
 
 MOST_UNSEEN = 20
-"""Pieces that a change carries; the rest is for `stale_readers` and the journal to tell."""
+"""Pieces that a change carries; `stale_readers` and the journal have the rest."""
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -26,7 +26,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     hunks: Revealing[tuple[LineHunk, ...]] = ()
     mode: int | None = None  # permission bits of `after`; None: those of the file before, or of a new one
     signature: Revealing[Signature | None] = None  # of `after`, once it is on disk
-    moved_from: WorkspacePath | None = None  # where this file stood before
+    moved_from: WorkspacePath | None = None  # where this file was before
     rewritten: bool = False  # with `moved_from`: not by one rename, but written anew here and removed there
     directory: bool = False
     previous: Seq | None = None  # the version_id that `before` had; in outcomes
@@ -43,9 +43,9 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Lines that the author of a change had read, and that others had changed since without its having looked.
 
-    `seen` counts in `version`, the one that it saw; `now` in what stood there when its change was decided.
-    Ranges are 1-based, ends included; end < start: no lines. `added`: `seen` is two lines that stand as they
-    did, and `now` came in between.
+    `seen` counts in `version`, the one that it saw; `now` in the content when its change was decided.
+    Ranges are 1-based, ends included; end < start: no lines. `added`: `seen` is two unchanged
+    lines, and `now` was inserted between them.
     """
 
     path: WorkspacePath
@@ -65,17 +65,17 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     reason: Redactable[str] = ""
     reverts: tuple[Seq, ...] = ()  # the changes that it undoes
     supersedes: Seq | None = None  # a conflict that it answers
-    resolves: Seq | None = None  # a conflict that a person or reviewer settles with it
+    resolves: Seq | None = None  # a conflict that a person or reviewer resolves with it
     approval: Seq | None = None  # the granted request that it carries out
     unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
 
     def without_reason(self) -> Provenance:
-        """For where the reason must not stand a second time, as a person may redact it."""
+        """For where the reason must not be stored a second time, as a person may redact it."""
         return msgspec.structs.replace(self, reason="")
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """How a change came to fit what it is made to."""
+    """How a change fits what it is made to."""
 
     rung: Revealing[Rung] = "current"
     score: Revealing[float] = 1.0

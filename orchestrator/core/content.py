@@ -11,7 +11,7 @@ from orchestrator.core.annotations import Brought, Revealing
 from orchestrator.core.ids import Digest, WorkspacePath
 
 Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
-"""How a patch came to fit: on its own base, moved with its lines, found again in the same
+"""How a patch fits: on its own base, moved with its lines, found again in the same
 symbol or between the same lines, found but for typography, or by three-way merge."""
 
 RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)

@@ -46,7 +46,7 @@ class OrchestratorError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         self.shown = shown
         self.shown_lines: tuple[tuple[int, int], ...] = ()
-        self.notices: tuple[Any, ...] = ()  # what the answer tells besides: results' Notice
+        self.notices: tuple[Any, ...] = ()  # further members of the answer: results' Notice
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that a copy can be made of it in another process, whatever its class is made from."""
@@ -238,12 +238,12 @@ class FileBusy(PathError, code="file_busy", hint="Try again when the other progr
 
 
 class FileTooLarge(
-    PathError, code="too_large", hint="file_info tells its size; it is not read or changed in this version."
+    PathError, code="too_large", hint="file_info has its size; it is not read or changed in this version."
 ):
     """Over the size limit of this version."""
 
 
-class BinaryFile(PathError, code="binary_file", hint="file_info tells its size and kind."):
+class BinaryFile(PathError, code="binary_file", hint="file_info has its size and kind."):
     """Not text."""
 
 
@@ -256,7 +256,7 @@ class AccessRefused(
 class IoFailed(
     PathError, code="io_error", hint="Send the call again with the same request_id; else tell the person you work for."
 ):
-    """The disk failed at this file; what stands there is what stood there."""
+    """The disk failed at this file, which holds what it held."""
 
 
 class CharacterNotEncodable(
@@ -347,7 +347,7 @@ class BaseRequired(
 class SearchNotFound(
     CallerError, code="search_not_found", hint="Copy the lines exactly from a fresh read; the nearest places are shown."
 ):
-    """The search text, or a hunk of the patch, stands nowhere."""
+    """The search text, or a hunk of the patch, occurs nowhere."""
 
     differences: tuple[str, ...] = ()  # at each of `nearest`; they quote the file, so they go where its lines go
 
@@ -360,13 +360,13 @@ class SearchNotFound(
 class ExpectMismatch(
     SearchNotFound, code="expect_mismatch", hint="Send start, end and expect as the shown lines have them."
 ):
-    """Other lines stand there than those that are expected."""
+    """The lines there are others than the expected ones."""
 
 
 class SearchAmbiguous(
     CallerError, code="search_ambiguous", hint="Add a neighbouring line to it, or set expected_count."
 ):
-    """The search text stands in more than one place."""
+    """The search text occurs in more than one place."""
 
 
 class SymbolNotFound(

@@ -1,6 +1,6 @@
 """One glob in gitignore syntax, matched without backtracking.
 
-A glob becomes a regular expression that never tries a wildcard's second choice. What stands
+A glob becomes a regular expression that never tries a wildcard's second choice. What is
 between two stars is taken at its first place (an atomic group), which is right because it has a
 fixed length and the star after it takes the rest. The same holds one level up for the names
 between two `**`. So a match costs at most the glob's length times the path's, whatever the glob.
@@ -125,7 +125,7 @@ def name_source(segment: Segment) -> str:
 
 
 def _translated(segments: list[Segment], end: str) -> str:
-    chunks: list[list[Segment]] = [[]]  # what stands between two `**`
+    chunks: list[list[Segment]] = [[]]  # what is between two `**`
     for segment in segments:
         if segment is _DOUBLE:
             chunks.append([])

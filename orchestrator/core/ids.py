@@ -11,7 +11,7 @@ Seq = NewType("Seq", int)
 """A position in the journal, 1, 2, 3 …; shown as `@N`. 0 is before the first event."""
 
 Digest = NewType("Digest", str)
-"""A content hash, `sha256:` and 64 hex digits, of a file's bytes as they stand on disk."""
+"""A content hash, `sha256:` and 64 hex digits, of a file's bytes as they are on disk."""
 
 WorkspacePath = NewType("WorkspacePath", str)
 """A path relative to the workspace, `/`-separated, canonical (`core.paths.parse_path`); `.` is the root."""

@@ -59,7 +59,7 @@ class IgnoreFile:
     def verdict(self, path: str, name: str, *, directory: bool) -> bool | None:
         """True: ignored; False: taken in again; None: no line fits.
 
-        `path` is relative to the directory that the file stands in; both are as `as_bytes` gives them.
+        `path` is relative to the directory that holds the file; both are as `as_bytes` gives them.
         """
         fitting = self._always | self._index.candidates(name) | self._paths.get(path, 0)
         if self._any_name and self._any_name_regex.match(path):

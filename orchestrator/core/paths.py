@@ -52,8 +52,7 @@ def parse_path(
 
     A URL (`file:///etc/passwd`) is taken literally, yet its empty components leave it no
     canonical spelling: it is FileNotFound, as nothing can have that name, or PathInvalid
-    where the call `may_create` it. `check_new_name` is asked apart, when the name turns out
-    to be new.
+    where the call `may_create` it. `check_new_name` is a separate check of new names.
 
     Raises PathInvalid, PathTooLong, PathNotCanonical, PathAbsolute; NotAFile for the root,
     and NotADirectory for a trailing `/`, where a file is meant.

@@ -20,7 +20,7 @@ REDACTED = "(redacted)"
 def blanked(payload: bytes, fields: Iterable[str]) -> bytes:
     """The stored payload without the text of these fields, at any depth; all else of it as it was, old forms too.
 
-    A field that is absent had its default and said nothing: it stays absent.
+    A field that is absent had its default: it stays absent.
     """
     return msgspec.json.encode(_blanked(msgspec.json.decode(payload), frozenset(fields)))
 
@@ -60,8 +60,8 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
             f"{', '.join(strange)} of event {show(seq)} ({tag_of(event)}) can't be redacted",
             hint=f"These can: {', '.join(allowed)}.",
         )
-    said = {name for name, _ in texts_of(event)}
-    blank = tuple(name for name in wanted or allowed if name in said)
+    filled = {name for name, _ in texts_of(event)}
+    blank = tuple(name for name in wanted or allowed if name in filled)
     if not blank:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) says nothing in {', '.join(wanted or allowed)}",
@@ -71,6 +71,6 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
 
 
 def _texts(event: Event) -> str:
-    """Where the texts stand that a reader of the log saw beside this event: a change's are in what opened it."""
+    """Where the texts are that a log shows beside this event: a change's are in what opened it."""
     opened = getattr(event, "change", None)
     return f"The change's texts: `orchestrator journal redact {show(opened)}`. " if isinstance(opened, int) else ""

@@ -21,7 +21,7 @@ class Timestamp(msgspec.Struct, frozen=True):
     at: int | None = None  # ms since the epoch
 
     def before(self, seq: int, at: int) -> bool:
-        """Whether an event at this position and time came after the moment."""
+        """Whether an event at this position and time is after the moment."""
         return seq > self.seq if self.seq is not None else at >= (self.at or 0)
 
 

@@ -31,8 +31,8 @@ class ChangedPath(msgspec.Struct, frozen=True):
     """What a change did to one path."""
 
     path: WorkspacePath
-    before: Digest | None  # None: nothing stood there
-    after: Digest | None  # None: nothing stands there now
+    before: Digest | None  # None: it was absent
+    after: Digest | None  # None: it is absent now
     moved_from: WorkspacePath | None = None
 
 

@@ -19,13 +19,13 @@ class DiskFeatures(msgspec.Struct, frozen=True):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is missing, for a person; empty where nothing is degraded."""
-        told = (
+        missing = (
             (self.openat2, "no openat2: paths are walked name by name, and a bind mount of the same disk is not seen"),
             (self.exchange, "no exchanging rename: another program's write in the last instant before ours is lost"),
             (self.noreplace, "no exclusive rename: a file that is made in the last instant before ours is lost"),
             (self.leases, "no leases: a program that keeps a file open may write to its old copy after the change"),
         )
-        return tuple(sentence for there, sentence in told if not there)
+        return tuple(sentence for there, sentence in missing if not there)
 
 
 Rename = Literal["replace", "noreplace", "exchange"]

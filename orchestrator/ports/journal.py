@@ -132,7 +132,7 @@ class VerifyReport(msgspec.Struct, frozen=True):
     blobs: int
     problems: tuple[str, ...]  # empty: all that was checked holds
     unchecked: tuple[str, ...]  # what could not be checked, and why
-    proven: tuple[str, ...] = ()  # what a signature stands for
+    proven: tuple[str, ...] = ()  # what a signature proves
     unread: int = 0  # events that could not be read: the files that hold them are not there
 
 

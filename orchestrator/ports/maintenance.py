@@ -20,7 +20,7 @@ class ArchivedFile(msgspec.Struct, frozen=True):
 
 
 class BackupReport(msgspec.Struct, frozen=True):
-    """A backup that is whole, and what its own verification said."""
+    """A backup that is whole, and the result of its own verification."""
 
     directory: str
     journal: str

@@ -116,16 +116,16 @@ class ReviewerTimeout(ReviewFailure, code="reviewer_timeout", hint="Raise its ti
     """It was given up on."""
 
 
-class OverBudget(ReviewFailure, code="over_budget", hint="The caps stand in its [[reviewer]] table in policy.toml."):
+class OverBudget(ReviewFailure, code="over_budget", hint="The caps are in its [[reviewer]] table in policy.toml."):
     """It would cost more than policy allows it."""
 
 
 class ReviewReplyInvalid(
     ReviewFailure,
     code="review_reply_invalid",
-    hint="Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it.",
+    hint="Nothing of it was taken. The next reviewer of the route is asked; after the last, a person resolves it.",
 ):
-    """What it said is no answer to this conflict."""
+    """Its reply is no answer to this conflict."""
 
 
 _FAILURES: Final[tuple[type[ReviewFailure], ...]] = (ReviewFailure, *ReviewFailure.__subclasses__())

@@ -15,7 +15,7 @@ class Hints(msgspec.Struct, frozen=True):
     """Where something may have changed; never what, nor that it did: the disk is asked for that."""
 
     paths: frozenset[WorkspacePath] = frozenset()  # files, or not known to be anything else
-    folders: frozenset[WorkspacePath] = frozenset()  # came, went or moved, with all that is in them
+    folders: frozenset[WorkspacePath] = frozenset()  # made, removed or moved, with all that is in them
     rescan: ExternalTrigger | None = None
     """Look everywhere. overflow: hints were lost; scan: there are none now; watch: other files are ignored now."""
     came: frozenset[WorkspacePath] = frozenset()  # of the folders, those that were made or moved there
@@ -36,7 +36,7 @@ class Watcher(Protocol):
         """From the return on, nothing that happens is missed without a `rescan`. Blocking; degrades, never raises."""
 
     def follows(self, folder: WorkspacePath) -> bool:
-        """Whether changes of names directly in this folder would be told."""
+        """Whether changes of names directly in this folder would be reported."""
 
     def follow(self, folder: WorkspacePath) -> None:
         """Watch this folder too, though it is ignored: something in it is tracked. Blocking."""

@@ -30,7 +30,7 @@ SCHEMA: dict[str, Any] = {
             "type": "string",
             "enum": list(get_args(Verdict)),
             "description": "current or proposed: take that side in every region. "
-            "content: `regions` has the lines of each region. reject: none can be vouched for.",
+            "content: `regions` has the lines of each region. reject: none is right.",
         },
         "regions": {
             "type": "array",
@@ -42,7 +42,7 @@ SCHEMA: dict[str, Any] = {
                     "lines": {
                         "type": "array",
                         "items": {"type": "string"},
-                        "description": "The lines that shall stand there, without line ends.",
+                        "description": "The lines to put there, without line ends.",
                     },
                 },
                 "required": ["region", "lines"],
@@ -66,11 +66,11 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     verdict: Verdict
     regions: list[_Region] = []
     reason: str = ""
-    path: str | None = None  # may be said again; then it is the conflict's own
+    path: str | None = None  # may be repeated; then it is the conflict's own
 
 
 class _Failed(msgspec.Struct):
-    """What stands in the place of an answer, with the verdict "failed"."""
+    """What replaces an answer, with the verdict "failed"."""
 
     code: str = ReviewFailure.code
     reason: str = ""
@@ -79,7 +79,7 @@ class _Failed(msgspec.Struct):
 def reply_of(answer: dict[str, Any], request: ReviewRequest, usage: ReviewUsage) -> ReviewReply:
     """The reply that a decoded answer is.
 
-    Raises ReviewReplyInvalid with a message that can be sent back, and the failure that the answer tells of.
+    Raises ReviewReplyInvalid with a message that can be sent back, and the failure that the answer reports.
     """
     if answer.get("verdict") == "failed":
         _fail(answer)
@@ -121,7 +121,7 @@ def usage_of(told: object) -> ReviewUsage:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """The JSON object in an answer: the whole of it, or what stands from its first `{` to its last `}`.
+    """The JSON object in an answer: the whole of it, or what is from its first `{` to its last `}`.
 
     Raises ReviewReplyInvalid.
     """

@@ -21,7 +21,7 @@ class Reservation:
         self.at_us, self._most = at_us, (most_tokens, most_microusd)
         self.tokens, self.microusd = self._most
 
-    def settle(self, usage: ReviewUsage | None) -> None:
+    def count(self, usage: ReviewUsage | None) -> None:
         """Count what was taken; None: not known, so the most."""
         self.tokens, self.microusd = (
             (usage.input_tokens + usage.output_tokens, usage.cost_microusd) if usage else self._most
@@ -39,7 +39,7 @@ class Budget:
     def reserved(self) -> Iterator[Reservation]:
         """Reserve a review. Raises OverBudget.
 
-        What is not settled stays reserved at its most: a call that was cut off may have been billed.
+        What is not counted stays reserved at its most: a call that was cut off may have been billed.
         """
         settings = self._settings
         new = Reservation(self._clock.ticks_us(), settings.max_tokens, round(settings.max_cost_usd * 1e6))

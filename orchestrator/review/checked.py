@@ -25,7 +25,7 @@ from orchestrator.review.budget import Budget, Reservation
 from orchestrator.review.redaction import RedactedRequest
 
 TRIES: Final = 2
-"""The answer, and one repair for which the reviewer is told what was wrong."""
+"""The answer, and one repair for which the reviewer learns what was wrong."""
 
 MOST_SAID: Final = 20_000
 """Characters of a bad answer that are shown to the reviewer again, and of a reason."""
@@ -47,7 +47,7 @@ class CheckedReviewer:
         clock: Clock,
         note: Callable[[str], None] = lambda problem: None,
     ) -> None:
-        """`note` is told of each answer that can't be used."""
+        """`note` gets the problem of each answer that can't be used."""
         self._settings, self._ask, self._clock, self._note = settings, ask, clock, note
         self._budget = Budget(settings, clock)
         self._places = anyio.CapacityLimiter(settings.max_concurrent)
@@ -71,14 +71,14 @@ class CheckedReviewer:
         while True:
             limits = self._budget.left(usage)
             shown = msgspec.structs.replace(redacted.shown, limits=limits, repair=repair)
-            reservation.settle(None)
+            reservation.count(None)
             left_s = self._settings.timeout_s - (self._clock.ticks_us() - began) / 1e6
             if left_s <= 0:
                 raise ReviewerTimeout(f"no answer in {self._settings.timeout_s:g} s")
             said = json_object(await self._ask(shown, left_s))
             if "usage" in said:
                 usage = _sum(usage, usage_of(said.pop("usage")))
-                reservation.settle(usage)
+                reservation.count(usage)
             usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
             try:
                 reply = redacted.restored(reply_of(said, redacted.shown, usage))

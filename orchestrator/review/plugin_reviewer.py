@@ -26,7 +26,7 @@ from orchestrator.review.checked import CheckedReviewer
 
 
 def plugin_reviewer(settings: PluginSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:
-    """The reviewer that a plugin makes; `status` tells of its failures."""
+    """The reviewer that a plugin makes; `status` shows its failures."""
     note = partial(extensions.note, settings.plugin)
     return CheckedReviewer(settings, partial(_ask, settings, extensions), clock=clock, note=note)
 

@@ -81,22 +81,22 @@ async def _ask(
             await supervised_process.end(process)
     last = " ".join(said.errors.decode("utf-8", "replace").splitlines()).strip() or "nothing"
     if scope.cancelled_caught:
-        raise ReviewerTimeout(f"it was not done in {settings.timeout_s:g} s; it said: {last}")
+        raise ReviewerTimeout(f"it was not done in {settings.timeout_s:g} s; its standard error: {last}")
     if len(said.answer) > MOST_ANSWER_BYTES:
-        raise ReviewReplyInvalid(f"it said more than {MOST_ANSWER_BYTES >> 20} MB")
+        raise ReviewReplyInvalid(f"it printed more than {MOST_ANSWER_BYTES >> 20} MB")
     if process.returncode != 0:
-        raise ReviewerRefused(f"it ended with exit code {process.returncode}; it said: {last}")
+        raise ReviewerRefused(f"it ended with exit code {process.returncode}; its standard error: {last}")
     return bytes(said.answer)
 
 
 class _Output:
-    """What a process says on its two outputs while it is told its question; both bounded."""
+    """What a process prints on its two outputs while it reads its question; both bounded."""
 
     def __init__(self) -> None:
         self.answer, self.errors = bytearray(), bytearray()
 
     async def listen(self, process: Process, question: bytes) -> None:
-        """Until both outputs end, or it has said too much."""
+        """Until both outputs end, or it has printed too much."""
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None

@@ -32,11 +32,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     Here and below `gc=False`: frozen and without cycles, so the collector need not look; a replay
     is a third faster without it.
 
-    What its fields hold stands in their annotations (`core.annotations`); what it is, in these.
+    What its fields hold is in their annotations (`core.annotations`); what it is, in these.
     """
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ()
-    """How a call, a change or a request came out by it; several: its `code` tells which."""
+    """The outcome of a call, a change or a request; of several, its `code` says which."""
 
     changes_files: ClassVar[bool] = False
     """After it a file's content is another one."""
@@ -65,7 +65,7 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     operation: str
     arguments: dict[str, Any] = {}
     took_us: int = 0
-    started_us: int | None = None  # while the call runs: where the clock stood as it came in; never stored
+    started_us: int | None = None  # while the call runs: the clock when it began; never stored
 
     def taken(self, now_us: int) -> CallDetails:
         """As it is stored, at this moment."""

@@ -12,7 +12,7 @@ from orchestrator.core.three_way import Region, ThreeWay
 
 
 class ConflictSides(ThreeWay[Digest | None], frozen=True, kw_only=True):
-    """The contents of a conflict, all three kept, as of one version of its file. None: nothing stands there."""
+    """The contents of a conflict, all three kept, as of one version of its file. None: absent."""
 
     base: Digest | None
     current: Digest | None
@@ -32,7 +32,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     path: WorkspacePath
     sides: Revealing[ConflictSides]
     mode: int | None = None
-    names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
+    names: tuple[WorkspacePath, ...] = ()  # other names of its contents: who may not see them sees none
     why: Revealing[str] = ""  # if not because both sides changed the same lines
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
 

@@ -39,7 +39,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
 
 
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):
-    """A caller was told facts about a path, or its history, but shown no content."""
+    """A caller was shown facts about a path, or its history, but no content."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
 
@@ -143,7 +143,7 @@ class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):
 
 
 class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What recovery found where neither `before` nor `after` stood."""
+    """What recovery found where neither `before` nor `after` was."""
 
     path: WorkspacePath
     found: Brought[Digest | None]  # None: nothing there
@@ -151,7 +151,7 @@ class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ChangeDiverged(Event, frozen=True, kw_only=True, tag="change_diverged"):
-    """Somebody else's content stands where the change would have; it is left alone, and all bytes are kept."""
+    """Somebody else's content is where the change would be; it is left alone, and all bytes are kept."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("diverged",)
 
@@ -191,7 +191,7 @@ class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_c
     kept: Revealing[bool]
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
-    moved_from: WorkspacePath | None = None  # where this content stood until now: a file was renamed over this one
+    moved_from: WorkspacePath | None = None  # where this content was until now: a file was renamed over this one
 
 
 class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_created"):
@@ -205,10 +205,10 @@ class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_c
     signature: Revealing[Signature]
     mode: int
     kept: Revealing[bool]
-    moved_from: WorkspacePath | None = None  # where the same content stood until now
+    moved_from: WorkspacePath | None = None  # where the same content was until now
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
-    parents: tuple[WorkspacePath, ...] = ()  # directories above it that came with it, outermost first
+    parents: tuple[WorkspacePath, ...] = ()  # directories above it that were made with it, outermost first
 
 
 class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_removed"):
@@ -241,7 +241,7 @@ class ExternalBatchClosed(Event, frozen=True, kw_only=True, tag="external_batch_
 class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_kept"):
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 
-    path: WorkspacePath  # where the temporary file stood
+    path: WorkspacePath  # where the temporary file was
     digest: Brought[Digest]
     size: Revealing[int]
     change: Seq | None = None  # the intent that named it, if one did

@@ -18,7 +18,7 @@ class CheckpointSigned(Event, frozen=True, kw_only=True, tag="checkpoint_signed"
 
 
 class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
-    """Fields of an earlier event were blanked and its salt forgotten; its hashes stand.
+    """Fields of an earlier event were blanked and its salt forgotten; its hashes remain.
 
     `rest_hash` is of what was left of the payload, with a salt made for it, so that the rest
     can still be checked. Of several redactions of one event the last holds.
@@ -32,7 +32,7 @@ class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
 
 
 class ContentRedacted(Event, frozen=True, kw_only=True, tag="content_redacted"):
-    """A content was removed from the blob store because somebody said so; what needs it can't be undone."""
+    """A content was removed from the blob store on request; what needs it can't be undone."""
 
     digest: Gone[Digest]
     size: int
@@ -67,7 +67,7 @@ class SegmentRestored(Event, frozen=True, kw_only=True, tag="segment_restored"):
 
 
 class JournalAdopted(Event, frozen=True, kw_only=True, tag="journal_adopted"):
-    """A person told the daemon to go on with a journal that is older than its workspace."""
+    """A person made the daemon go on with a journal that is older than its workspace."""
 
     by: str
     head: Seq  # where the journal ended

@@ -1,7 +1,7 @@
 """What becomes of a conflict while it waits: it moves with its file, is put to reviewers, and their answers come in.
 
 A conflict is found, a review requested, answered, and then accepted or rejected; a reviewer that
-fails, is late or rejects hands on to the next. What a reviewer said is here, so a replay asks nobody.
+fails, is late or rejects makes way for the next. Its answer is here, so a replay asks nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Verdict = Literal["current", "proposed", "content", "reject"]
-"""What a reviewer wants to stand: one side, another content, or nothing that it would vouch for."""
+"""What a reviewer chooses: one side, another content, or nothing."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 """Of tokens, millionths or milliseconds, as somebody else says it: so small that no sum of them overflows."""
@@ -33,7 +33,7 @@ class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     sides: Revealing[ConflictSides]
     fits: Revealing[bool] = False  # nothing conflicts any more: the proposal can be applied as it is
     path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
-    moved_at: Seq | None = None  # the version with which it came there
+    moved_at: Seq | None = None  # the version that moved it there
 
 
 class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
@@ -45,7 +45,7 @@ class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
 
 
 class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an answer cost, and how it came about; empty where a reviewer does not say."""
+    """What an answer cost, and how it was made; empty where a reviewer does not say."""
 
     model: str = ""
     prompt_hash: Revealing[str] = ""
@@ -65,7 +65,7 @@ class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
 
 
 class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
-    """A reviewer's answer, as it came; `ignored` where it counts for nothing."""
+    """A reviewer's answer, as received; `ignored` where it counts for nothing."""
 
     proposes: ClassVar[bool] = True
 
@@ -74,7 +74,7 @@ class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
     reviewer: str
     verdict: Verdict
     proposal: Brought[Digest | None] = (
-        None  # the whole file as the answer would have it; None: rejected, or nothing shall stand
+        None  # the whole file as the answer would have it; None: rejected, or the file shall be absent
     )
     current: Digest | None = None  # the content that the proposal is made for
     usage: ReviewUsage = ReviewUsage()
@@ -93,7 +93,7 @@ class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
 
 
 class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):
-    """The proposal of a reviewer stands: by policy, or by a person."""
+    """The proposal of a reviewer was accepted: by policy, or by a person."""
 
     review: Seq
     conflict: Seq
@@ -102,7 +102,7 @@ class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):
 
 
 class ReviewRejected(Event, frozen=True, kw_only=True, tag="review_rejected"):
-    """The reviewer vouches for nothing, or a person does not want what it proposes."""
+    """The reviewer proposes nothing, or a person does not want what it proposes."""
 
     review: Seq
     conflict: Seq

@@ -39,7 +39,7 @@ class ApproverSet(Event, frozen=True, kw_only=True, tag="approver_set"):
 
 
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
-    """A caller came in."""
+    """A caller opened a session."""
 
     session: SessionId
     agent: AgentName
@@ -50,7 +50,7 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
 
 
 class SessionClosed(Event, frozen=True, kw_only=True, tag="session_closed"):
-    """The caller went away; the session can be resumed by its agent."""
+    """The caller left; its agent can resume the session."""
 
     session: SessionId
 
@@ -113,7 +113,7 @@ class NotifiedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
-    """An answer told a session that others had changed what it had read."""
+    """An answer notified a session that others had changed what it had read."""
 
     session: SessionId
     paths: tuple[NotifiedPath, ...]

@@ -19,7 +19,7 @@ _OF_FILE = ("file:", "conflict:", "approval:")
 
 
 def visible(event: Event, stream: str, readable: Allowed, *, of: Event | None = None) -> dict[str, Any]:
-    """An event as plain data, without what only the daemon may know, nor what tells of contents that can't be read.
+    """An event as plain data, without what only the daemon may know, nor what reveals contents that can't be read.
 
     A hash lets a content be guessed at leisure, and places and counts say if a guess fits. A struct within the
     event is judged by its own paths; one without a path of its own, with what it is in. `of`: the whole event,

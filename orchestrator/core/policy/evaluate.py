@@ -2,7 +2,7 @@
 
 For a move, ask `move` on the source and `create` on the resulting path; for a directory, both of
 every path in it too, since a name below it may be protected where it comes to lie. For
-`create_directory` ask `create` on the directory. Whether anything stands at a path plays no part.
+`create_directory` ask `create` on the directory. Whether anything is at a path plays no part.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Evaluation:
         found = self._found(request)
         if not found:
             return self._default
-        return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: rules stand strictest first
+        return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: the strictest rules are first
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         matched = self._matched(path, False)

@@ -89,10 +89,10 @@ class _Spelling:
             path = _below(above, name)
             for bit, rule in _bits(self._rules):
                 if left & bit:
-                    said = rule.says(path, directory=directory)
-                    if said:
+                    named = rule.says(path, directory=directory)
+                    if named:
                         matched |= bit
-                    elif said is False:
+                    elif named is False:
                         excepted |= bit & ~self._strict
         return matched, excepted
 

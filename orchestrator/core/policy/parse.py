@@ -64,7 +64,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _RuleTable(Rule, frozen=True, kw_only=True):
-    """A rule as it is written: `lists` names globs that stand before its own."""
+    """A rule as it is written: `lists` names globs that precede its own."""
 
     paths: Globs = ()
     lists: Annotated[tuple[str, ...], Meta(min_length=1)] = ()

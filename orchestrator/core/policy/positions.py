@@ -13,7 +13,7 @@ Place = tuple[str | int, ...]
 
 
 class Positions:
-    """The lines (from 1) at which a text's tables, keys and array items stand."""
+    """The lines (from 1) of a text's tables, keys and array items."""
 
     def __init__(self, text: str) -> None:
         parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))

@@ -59,7 +59,7 @@ def own_state(paths: tuple[WorkspacePath, ...]) -> Rule:
 
 
 def built_in(state_paths: tuple[WorkspacePath, ...]) -> tuple[Rule, ...]:
-    """All of them. Without paths the rule on the daemon's files stands for identity alone."""
+    """All of them. Without paths the rule on the daemon's files holds by identity alone."""
     return (GIT, TEMPORARY, EDITORS, own_state(state_paths))
 
 

@@ -12,7 +12,7 @@ from orchestrator.core.policy.globs import glob_problem
 from orchestrator.core.policy.tables import agent_problem, argument_problem, name_problem
 
 PERSON: Final = "person"
-"""In a chain of reviewers: nobody is asked any more; a person settles it."""
+"""In a chain of reviewers: nobody is asked any more; a person resolves it."""
 
 Globs = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": glob_problem})]
 Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
@@ -66,7 +66,7 @@ class ProgramSettings(AskedSettings, frozen=True, kw_only=True, tag_field="kind"
     """A program that is started for each review."""
 
     argv: Arguments
-    env: Variables = ()  # names of variables that `up` hands over for the program; the daemon has none of them
+    env: Variables = ()  # names of variables that `up` passes on for the program; the daemon has none of them
 
 
 class PluginSettings(AskedSettings, frozen=True, kw_only=True, tag_field="kind", tag="plugin"):
@@ -82,7 +82,7 @@ class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The plugins that the operator named; no other is even imported."""
 
     enabled: Annotated[tuple[str, ...], Meta(extra={"each": plugin_problem})] = ()
-    env: Variables = ()  # names of variables that `up` hands to the daemon for them
+    env: Variables = ()  # names of variables that `up` passes to the daemon for them
     timeout_s: Timeout = 5.0  # for one call of one hook, and for its import
 
 
@@ -104,7 +104,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What becomes of a conflict that nobody settles."""
+    """What becomes of a conflict that nobody resolves."""
 
     expire_after_s: Annotated[int, Meta(ge=0, le=365 * 86_400)] = 0  # 0: never
 
@@ -117,6 +117,6 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     command: Annotated[
         tuple[str, ...], Meta(extra={"each": argument_problem})
-    ] = ()  # program and arguments; {path} stands for the file's path in the folder
+    ] = ()  # program and arguments; {path} is the file's path in the folder
     timeout_s: Annotated[int, Meta(ge=1, le=3600)] = 60
     scope: Literal["file", "tree"] = "tree"

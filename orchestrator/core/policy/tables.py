@@ -1,4 +1,4 @@
-"""Reads a table of a policy file into the struct that it stands for; all that is wrong with it is collected.
+"""Reads a table of a policy file into its struct; all that is wrong with it is collected.
 
 What a value must be is said by the type of the struct's field: a Literal, a range, a list. Beyond that a field
 may name a function in `extra`: `check` says what is wrong with a text, `each` what is wrong with a list's item.
@@ -45,12 +45,12 @@ class TableReader:
         self.problems: list[Problem] = []
 
     def wrong(self, message: str, *place: str | int) -> None:
-        """Note a problem, where it stands."""
+        """Note a problem with its place."""
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{escaped(part)}" for part in place).lstrip(".")
         self.problems.append(Problem(self.line(*place), key, message))
 
     def line(self, *place: str | int) -> int:
-        """Where something stands."""
+        """The line of a place."""
         if self._positions is None:
             from orchestrator.core.policy.positions import (
                 Positions,
@@ -87,7 +87,7 @@ class TableReader:
     def tables_by(
         self, kinds: Mapping[str, type[T]], key: str, whole: Mapping[str, Any], name: str
     ) -> Iterator[tuple[int, T]]:
-        """The same where a key says which struct a table stands for."""
+        """The same where a key says which struct a table is."""
         for at, table in self._several(whole, name):
             if (kind := kinds.get(str(table.get(key)))) is None:
                 self.wrong(f"is one of {' | '.join(kinds)}", name, at, key)
@@ -127,10 +127,10 @@ def _fields(kind: type[msgspec.Struct]) -> dict[str, inspect.Field]:
     found = inspect.type_info(kind)
     assert isinstance(found, inspect.StructType)
     fields = {field.encode_name: field for field in found.fields}
-    for told in msgspec.structs.fields(kind):
-        if get_origin(told.type) is Literal:  # msgspec sorts the words, whose order has a meaning
-            words = inspect.LiteralType(get_args(told.type))
-            fields[told.encode_name] = msgspec.structs.replace(fields[told.encode_name], type=words)
+    for declared in msgspec.structs.fields(kind):
+        if get_origin(declared.type) is Literal:  # msgspec sorts the words, whose order has a meaning
+            words = inspect.LiteralType(get_args(declared.type))
+            fields[declared.encode_name] = msgspec.structs.replace(fields[declared.encode_name], type=words)
     return fields
 
 
@@ -167,7 +167,7 @@ def _number_problem(kind: inspect.IntType | inspect.FloatType, value: object, na
     return f"{number}, {'more than ' if kind.gt is not None else ''}{least} to {kind.le}"
 
 
-# --- what may stand in a text ----------------------------------------------------------
+# --- what a text may hold -------------------------------------------------------------
 
 
 def name_problem(name: str) -> str | None:
