@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import anyio
@@ -19,7 +21,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.workers import OWNER
-from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn, Weigher
+from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Weigher
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
@@ -70,10 +72,10 @@ class Dispatcher:
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
             ) from error
 
-    def heavy(self, name: str, params: bytes | msgspec.Raw) -> bool:
+    def heavy(self, request: Request) -> bool:
         """Whether a call may wait long for its turn."""
-        operation = BY_NAME.get(name)
-        return operation is not None and self._weigher.heavy(operation, params)
+        operation = BY_NAME.get(request.method)
+        return operation is not None and self._weigher.heavy(operation, request.params)
 
     def counted(self, more: int) -> None:
         """So many more calls are open, on all connections."""
@@ -98,7 +100,7 @@ class Dispatcher:
     async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
         """One call to one reply line; `lines`, where it will go."""
         try:
-            answered = await self.respond(caller, request.method, request.params, request.call_id, lines)
+            answered = await self.respond(caller, request, lines)
         except OrchestratorError as error:
             return self.failed(request.id, error)
         reply = Reply(id=request.id, result=answered.result, notices=answered.notices or msgspec.UNSET)
@@ -108,32 +110,41 @@ class Dispatcher:
         return line
 
     async def respond(
-        self,
-        caller: Caller,
-        name: str,
-        params: bytes | msgspec.Raw,
-        call_id: str | None,
-        lines: LineStream | None = None,
-        room: Room = UNBOUNDED,
+        self, caller: Caller, request: Request, lines: LineStream | None = None, room: Room = UNBOUNDED
     ) -> Answered:
-        """As `run`, when it is the agent's turn, with the notices for the session."""
-        OWNER.set(caller.agent)
-        operation = BY_NAME.get(name)
-        if operation is not None and operation.waits:
-            return await self._respond(caller, name, params, call_id, room)
-        scheduler = self._heavy if self.heavy(name, params) else self._scheduler
-        turn = await self._turn(scheduler, caller, name, lines)
-        try:
-            return await self._respond(caller, name, params, call_id, room)
-        finally:
-            scheduler.end(turn)
+        """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
-    async def _turn(self, scheduler: CallScheduler, caller: Caller, name: str, lines: LineStream | None) -> Turn:
-        """Wait for the agent's turn, and before that for the peer to read the answers that it has.
+        An operator's call (status, the journal's upkeep) has none: they wait for the next call about files.
+        """
+        OWNER.set(caller.agent)
+        known = BY_NAME.get(request.method)
+        async with self._turn(caller, request, lines):
+            if known is not None and known.operator_only:
+                return Answered(await self.run(caller, request), ())
+            noticer, own, most, others, few = self._engine.noticer, room, room, room, False
+            if room is not UNBOUNDED:
+                most = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
+                few = known is not None and known.shape == "text" and not noticer.waits(caller)
+                others = Room(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
+                own = room.less(others.bytes, others.lines)
+            try:
+                result = await self.run(caller, request, own)
+            except OrchestratorError as error:
+                error.notices = await noticer.due(caller, most)
+                raise
+            return Answered(result, await noticer.due(caller, others, later=few))
+
+    @asynccontextmanager
+    async def _turn(self, caller: Caller, request: Request, lines: LineStream | None) -> AsyncIterator[None]:
+        """The agent's turn, which begins when the peer has read the answers that it has.
 
         What people do about the daemon itself (status, approvals) never waits for calls that come under their name.
         """
-        known = BY_NAME.get(name)
+        known = BY_NAME.get(request.method)
+        if known is not None and known.waits:
+            yield
+            return
+        scheduler = self._heavy if self.heavy(request) else self._scheduler
         owner: str = caller.agent
         if known is not None and known.operator_only and caller.is_person:
             checked = known.takes("approver")  # wrong codes wait, other connections do not
@@ -143,44 +154,27 @@ class Dispatcher:
                 await lines.taken(UNREAD_BYTES)
             turn = await scheduler.begin(owner)
             if lines is None or lines.unsent <= UNREAD_BYTES:
-                return turn
+                break
+            scheduler.end(turn)
+        try:
+            yield
+        finally:
             scheduler.end(turn)
 
-    async def _respond(
-        self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room
-    ) -> Answered:
-        """The result and the notices; of a refusal too, as its `notices`.
-
-        What is for people only (status, the journal's upkeep) tells none: they wait for the next call about files.
-        """
-        if (known := BY_NAME.get(name)) is not None and known.operator_only:
-            return Answered(await self.run(caller, name, params, call_id), ())
-        noticer, own, most, others, few = self._engine.noticer, room, room, room, False
-        if room is not UNBOUNDED:
-            most = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
-            few = known is not None and known.shape == "text" and not noticer.waits(caller)
-            others = Room(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
-            own = room.less(others.bytes, others.lines)
-        try:
-            result = await self.run(caller, name, params, call_id, own)
-        except OrchestratorError as error:
-            error.notices = await noticer.due(caller, most)
-            raise
-        return Answered(result, await noticer.due(caller, others, later=few))
-
-    async def run(
-        self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room = UNBOUNDED
-    ) -> Any:
+    async def run(self, caller: Caller, request: Request, room: Room = UNBOUNDED) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
+        name = request.method
         started_us = self._engine.ticks_us()
         try:
             try:
                 operation = operation_named(name)
-                parsed = parse_params(operation, params)
+                parsed = parse_params(operation, request.params)
             except OrchestratorError as error:
                 await self._engine.calls.refuse(caller, name, error)
                 raise
-            call = Call(operation=operation, params=parsed, client_call_id=call_id, started_us=started_us, room=room)
+            call = Call(
+                operation=operation, params=parsed, client_call_id=request.call_id, started_us=started_us, room=room
+            )
             return await self._engine.calls.answer(caller, call)
         except OrchestratorError:
             raise

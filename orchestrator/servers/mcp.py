@@ -16,7 +16,7 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from orchestrator.api.failures import refusal
-from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, refused_text
+from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refused_text
 from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
@@ -138,10 +138,9 @@ class _McpTransport:
         try:
             if name in BY_NAME and name not in self._offered:
                 raise await self._not_offered(name)
-            raw = _ENCODER.encode(params.arguments or {})
-            answered = await self._dispatcher.respond(
-                self._caller, name, raw, _call_id(context), self._lines, room.at_most(most)
-            )
+            raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
+            request = Request(method=name, params=raw, call_id=_call_id(context))
+            answered = await self._dispatcher.respond(self._caller, request, self._lines, room.at_most(most))
         except OrchestratorError as error:
             return self._refused(error, room)
         result = self._answered(answered.result, answered.notices, room, most)

@@ -195,7 +195,7 @@ class SocketServer:
         """Whether a call is answered before the next line is read: it is short, and that line is not here yet."""
         known = BY_NAME.get(request.method)
         short = known is not None and known.inline and not lines.more_waiting
-        return short and not self._dispatcher.heavy(request.method, request.params)
+        return short and not self._dispatcher.heavy(request)
 
     async def _reply(
         self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, number: int

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 from structlog.testing import capture_logs
 
-from orchestrator.api.framing import PROTOCOL, Preamble
+from orchestrator.api.framing import PROTOCOL, Preamble, Request
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import JournalEntry, Result
@@ -52,7 +52,8 @@ class Within(FileAccess):
     async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
         call = asked(0, name, params)
         values = msgspec.json.decode(call.line)["params"]
-        result = await self._dispatcher.run(self._caller, name, msgspec.json.encode(values), None)
+        request = Request(method=name, params=msgspec.Raw(msgspec.json.encode(values)))
+        result = await self._dispatcher.run(self._caller, request)
         decoded: Result = msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
         return decoded
 

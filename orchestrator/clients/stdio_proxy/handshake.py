@@ -42,50 +42,39 @@ class Handshake:
         """The daemon's answer to a line of the client, if it is one of the constants."""
         if message.call is None:
             return None
-        result: str | None
-        match message.call.method:
-            case "initialize":
-                result = self._initialize(message.params)
-                self._greeted = result is not None
-            case "server/discover":
-                result = _text(self._known["discover"]) if self._is_modern(message.params) else None
-            case "tools/list":
-                result = self._tools(message.params)
-            case _:
-                result = None
-        if result is None:
-            return None
-        id = json.dumps(message.call.id, ensure_ascii=False)
-        return f'{{"jsonrpc":"2.0","id":{id},"result":{result}}}\n'.encode("utf-8", "surrogatepass")
-
-    def _initialize(self, params: Mapping[str, Any]) -> str | None:
-        match params:
-            case {
+        result: dict[str, Any] | None = None
+        match message.call.method, message.params:
+            case "initialize", {
                 "protocolVersion": str(version),
                 "capabilities": dict(),
                 "clientInfo": {"name": str(), "version": str()},
             }:
                 known = self._known["handshake_versions"]
-                agreed = {"protocolVersion": version if version in known else known[-1]}
-                return _text({**self._known["initialize"], **agreed})
+                agreed = version if version in known else known[-1]
+                result = {**self._known["initialize"], "protocolVersion": agreed}
+            case "server/discover", params if self._is_modern(params):
+                result = self._known["discover"]
+            case "tools/list", params if not params.keys() - {"_meta"}:
+                result = self._tools(params)
             case _:
-                return None
-
-    def _tools(self, params: Mapping[str, Any]) -> str | None:
-        if params.keys() - {"_meta"}:
+                pass
+        if message.call.method == "initialize":
+            self._greeted = result is not None
+        if result is None:
             return None
-        if self._is_modern(params):
-            return self._list("2026")
-        return self._list("2025") if self._greeted and not _speaks(params) else None
+        id = json.dumps(message.call.id, ensure_ascii=False)
+        text = json.dumps(result, separators=(",", ":"), ensure_ascii=False)
+        return f'{{"jsonrpc":"2.0","id":{id},"result":{text}}}\n'.encode("utf-8", "surrogatepass")
 
-    def _list(self, era: str) -> str:
-        path = os.path.join(FOLDER, tools_file(structured=self._structured))
-        with open(path, encoding="utf-8") as file:
+    def _tools(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        modern = self._is_modern(params)
+        if not modern and (not self._greeted or _speaks(params)):
+            return None
+        with open(os.path.join(FOLDER, tools_file(structured=self._structured)), encoding="utf-8") as file:
             rows = [row.split(" ", 1) for row in file]
         tools = [json.loads(tool) for smallest, tool in rows if smallest in ("core", self._toolset)]
-        if era == "2025":
-            tools = [_as_in_2025(tool) for tool in tools]
-        return _text({**self._known["list"][era], "tools": tools})
+        era = self._known["list"]["2026" if modern else "2025"]
+        return {**era, "tools": tools if modern else [_as_in_2025(tool) for tool in tools]}
 
     def _is_modern(self, params: Mapping[str, Any]) -> bool:
         meta = params.get("_meta")
@@ -113,7 +102,3 @@ def _as_in_2025(tool: dict[str, Any]) -> dict[str, Any]:
             schema = tool[key]
             tool[key] = {**{name: schema[name] for name in first if name in schema}, **schema}
     return tool
-
-
-def _text(result: dict[str, Any]) -> str:
-    return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
