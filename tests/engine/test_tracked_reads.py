@@ -130,11 +130,11 @@ async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: p
         await readers.change(change, f"change {change}")
         for session in sessions:
             assert names(await readers.stale(session, followed=True))  # also where it could not be followed
-            assert len(readers.sets.tracked) <= 40
+            assert readers.sets.held <= 40
         assert len(readers.services.recent) <= 8
     for session in sessions:
-        readers.sets.tracked.forget(session)
-    assert len(readers.sets.tracked) == 0
+        readers.sets.forget(session)
+    assert readers.sets.held == 0
 
 
 async def test_what_a_notice_told_is_no_news_after_another_look(readers: Readers) -> None:

@@ -14,10 +14,7 @@ from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
 from orchestrator.core.decisions.tracked_regions import Authors, Tracker
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
-from orchestrator.core.projections.recent_versions import RecentVersions
-from orchestrator.engine.contents import Contents
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import Journal
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
@@ -47,31 +44,111 @@ class _Tracked:
         self.size = 1
 
 
-class TrackedReads:
-    """For each session and file a tracker. Any of them can be lost at any time: it is then made anew."""
+class Stale(msgspec.Struct, frozen=True):
+    """A view that is out of date. `present` None: the file is gone. Pieces are joined, in order."""
 
-    def __init__(self, journal: Journal, contents: Contents, recent: RecentVersions) -> None:
-        self._journal, self._contents, self._recent, self._held = journal, contents, recent, 0
+    path: WorkspacePath
+    view: View
+    version: Seq  # of the file now, or of its removal
+    authors: Authors  # who changed what was seen, the first one first; without lines, who changed the file
+    pieces: tuple[Piece, ...] = ()
+    texts: Mapping[At, Lines] = {}
+    present: Lines | None = None
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The names of the authors."""
+        return tuple(who for who, _ in self.authors)
+
+    @property
+    def since(self) -> Seq:
+        """The first of their changes."""
+        return self.authors[0][1]
+
+    @property
+    def changes(self) -> int:
+        """How many changes others made to the file since it was read."""
+        return sum(other.count for other in self.view.other_authors)
+
+
+class ReadSets:
+    """What is stale in views that others touched; every other view is current without a look.
+
+    For each session and file there is a tracker. Any of them can be lost at any time: it is then made anew.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._journal, self._contents, self._recent = services.journal, services.contents, services.recent
+        self._registry, self._sessions = services.state.registry, services.state.sessions
+        self.held = 0
+        """The places of all trackers together."""
         self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()
         self._digests: dict[At, Digest] = {}
-
-    def __len__(self) -> int:
-        return self._held
 
     def forget(self, session: SessionId) -> None:
         """The session ended."""
         for key in [key for key in self._tracked if key[0] == session]:
-            self._held -= self._tracked.pop(key).size
+            self.held -= self._tracked.pop(key).size
 
-    async def stale(self, session: SessionId, view: View, present: At, *, news_only: bool = False) -> Followed | None:
-        """What is stale in a view, with `present` the version there now; `news_only`: without what was notified.
+    async def stale(
+        self, session: SessionId, path: WorkspacePath, view: View, *, news_only: bool = False
+    ) -> Stale | None:
+        """What is stale in a session's view; None for nothing, or where a content that it needs was not kept.
 
-        None where a content that it needs was not kept.
+        `news_only`: without what a notice showed. A file whose move was not notified is stale.
         """
+        if not view.touched or not view.read_records:
+            return None
+        everybody = everybody_of(view)
+        entry = self._registry.get(path)
+        if entry is None:
+            removed = self._registry.removed_at(path) or view.touched
+            return None if news_only and view.notified >= removed else Stale(path, view, removed, everybody)
+        if news_only and view.notified >= view.touched:
+            return None
+        followed = await self._followed(session, view, At(path, entry.version), news_only=news_only)
+        if followed is None:
+            return Stale(path, view, entry.version, everybody, present=()) if view.moved_from else None
+        found, texts, present = followed
+        if not found and not view.moved_from:
+            return None
+        by: dict[str, Seq] = {}
+        for who, seq in (author for authors in found.values() for author in authors):
+            by[who] = min(seq, by.get(who, seq))
+        authors = tuple(sorted(by.items(), key=lambda item: item[1])) or everybody
+        return Stale(path, view, entry.version, authors, joined(tuple(found)), texts, present)
+
+    async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
+        """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
+        reader = self._sessions.get(session)
+        views = reader.views if reader is not None else {}
+        unseen: list[UnseenChange] = []
+        for path in paths:
+            found = await self.stale(session, path, _with_notices(views[path])) if path in views else None
+            if found is None:
+                continue
+            unseen += (
+                UnseenChange(
+                    path=path,
+                    version=piece.origin.version,
+                    seen=piece.seen,
+                    now=LineRange(piece.start + 1, piece.start + piece.length),
+                    by=found.by,
+                    since=found.since,
+                    added=piece.added,
+                )
+                for piece in found.pieces
+            )
+        return tuple(unseen[:MOST_UNSEEN])
+
+    # --- trackers -----------------------------------------------------------------------
+
+    async def _followed(self, session: SessionId, view: View, present: At, *, news_only: bool) -> Followed | None:
+        """What is stale in a view, with `present` the version there now; None where a content was not kept."""
         key = (session, present.path)
         tracked = self._tracked.pop(key, None)
         if tracked is not None:
-            self._held -= tracked.size
+            self.held -= tracked.size
         try:
             tracked = await self._brought_up(tracked, view, present)
             texts = await self._texts({present, *tracked.tracker.origins(news_only=news_only)})
@@ -81,9 +158,9 @@ class TrackedReads:
         tracked.size = tracked.tracker.size
         if key not in self._tracked:  # two calls of one session may look at a time
             self._tracked[key] = tracked
-            self._held += tracked.size
-            while self._held > MOST_TRACKED:
-                self._held -= self._tracked.popitem(last=False)[1].size
+            self.held += tracked.size
+            while self.held > MOST_TRACKED:
+                self.held -= self._tracked.popitem(last=False)[1].size
         return found, texts, texts[present]
 
     async def _brought_up(self, tracked: _Tracked | None, view: View, present: At) -> _Tracked:
@@ -197,92 +274,6 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
         if same and now[:n] == before[len(before) - n - 1 : -1]:
             return n
     return None
-
-
-class Stale(msgspec.Struct, frozen=True):
-    """A view that is out of date. `present` None: the file is gone. Pieces are joined, in order."""
-
-    path: WorkspacePath
-    view: View
-    version: Seq  # of the file now, or of its removal
-    authors: Authors  # who changed what was seen, the first one first; without lines, who changed the file
-    pieces: tuple[Piece, ...] = ()
-    texts: Mapping[At, Lines] = {}
-    present: Lines | None = None
-
-    @property
-    def by(self) -> tuple[str, ...]:
-        """The names of the authors."""
-        return tuple(who for who, _ in self.authors)
-
-    @property
-    def since(self) -> Seq:
-        """The first of their changes."""
-        return self.authors[0][1]
-
-    @property
-    def changes(self) -> int:
-        """How many changes others made to the file since it was read."""
-        return sum(other.count for other in self.view.other_authors)
-
-
-class ReadSets:
-    """Looks at views that others touched; every other view is current without a look."""
-
-    def __init__(self, services: Services) -> None:
-        self._registry, self._sessions = services.state.registry, services.state.sessions
-        self.tracked = TrackedReads(services.journal, services.contents, services.recent)
-
-    async def stale(
-        self, session: SessionId, path: WorkspacePath, view: View, *, news_only: bool = False
-    ) -> Stale | None:
-        """What is stale in a session's view; None for nothing, or where a content that it needs was not kept.
-
-        `news_only`: without what a notice showed. A file whose move was not notified is stale.
-        """
-        if not view.touched or not view.read_records:
-            return None
-        everybody = everybody_of(view)
-        entry = self._registry.get(path)
-        if entry is None:
-            removed = self._registry.removed_at(path) or view.touched
-            return None if news_only and view.notified >= removed else Stale(path, view, removed, everybody)
-        if news_only and view.notified >= view.touched:
-            return None
-        followed = await self.tracked.stale(session, view, At(path, entry.version), news_only=news_only)
-        if followed is None:
-            return Stale(path, view, entry.version, everybody, present=()) if view.moved_from else None
-        found, texts, present = followed
-        if not found and not view.moved_from:
-            return None
-        by: dict[str, Seq] = {}
-        for who, seq in (author for authors in found.values() for author in authors):
-            by[who] = min(seq, by.get(who, seq))
-        authors = tuple(sorted(by.items(), key=lambda item: item[1])) or everybody
-        return Stale(path, view, entry.version, authors, joined(tuple(found)), texts, present)
-
-    async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
-        """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
-        reader = self._sessions.get(session)
-        views = reader.views if reader is not None else {}
-        unseen: list[UnseenChange] = []
-        for path in paths:
-            found = await self.stale(session, path, _with_notices(views[path])) if path in views else None
-            if found is None:
-                continue
-            unseen += (
-                UnseenChange(
-                    path=path,
-                    version=piece.origin.version,
-                    seen=piece.seen,
-                    now=LineRange(piece.start + 1, piece.start + piece.length),
-                    by=found.by,
-                    since=found.since,
-                    added=piece.added,
-                )
-                for piece in found.pieces
-            )
-        return tuple(unseen[:MOST_UNSEEN])
 
 
 def _with_notices(view: View) -> View:

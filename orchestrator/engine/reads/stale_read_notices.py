@@ -73,7 +73,7 @@ class StaleReadNotifier:
         """The session ended. Should it be resumed, its views are looked through once more."""
         self._looked.pop(session, None)
         self._looking.pop(session, None)
-        self._sets.tracked.forget(session)
+        self._sets.forget(session)
 
     async def _notify(self, caller: Caller, reader: Session, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
         touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
