@@ -22,8 +22,8 @@ class Paths:
         """The path of a file."""
         return parse_path(raw, roots=self._roots, may_create=may_create)
 
-    def directory(self, raw: str) -> WorkspacePath:
-        """The path of a directory; `.` is the root."""
+    def either(self, raw: str) -> WorkspacePath:
+        """The path of a directory, or of a file; `.` is the root."""
         return parse_path(raw, roots=self._roots, directory=True)
 
     def new_directory(self, raw: str) -> WorkspacePath:
@@ -31,10 +31,6 @@ class Paths:
         path = parse_path(raw, roots=self._roots, directory=True, may_create=True)
         check_new_name(path)
         return path
-
-    def either(self, raw: str) -> WorkspacePath:
-        """A path that may be of both kinds."""
-        return parse_path(raw, roots=self._roots, directory=True)
 
     def new(self, raw: str) -> WorkspacePath:
         """A path that a change may create; names that other systems misread are refused."""

@@ -9,9 +9,8 @@ import msgspec
 
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import ROOT, join
 from orchestrator.ports.workspace import FileStat, Ignore, ListedName, Workspace
-
-ROOT = WorkspacePath(".")
 
 
 class Walked(msgspec.Struct, frozen=True):
@@ -21,11 +20,6 @@ class Walked(msgspec.Struct, frozen=True):
     name: str
     stat: FileStat
     valid: bool
-
-
-def joined(directory: WorkspacePath, name: str) -> WorkspacePath:
-    """The path of a name in a directory."""
-    return WorkspacePath(name if directory == ROOT else f"{directory}/{name}")
 
 
 def below(start: WorkspacePath, path: WorkspacePath) -> WorkspacePath:
@@ -57,7 +51,7 @@ class Walker:
                 continue
             if not hidden and listed.name.startswith("."):
                 continue
-            path = joined(folders[-1], listed.name)
+            path = join(folders[-1], listed.name)
             is_directory = listed.stat.kind == "directory"
             if ignoring and listed.valid and self._ignore.ignored(path, directory=is_directory):
                 continue

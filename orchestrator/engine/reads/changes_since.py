@@ -21,6 +21,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.paths import ROOT
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
@@ -75,9 +76,7 @@ class ChangeSummaries:
             if more:
                 break
             at, skip = recorded.seq, 0
-        event = DirectoryListed(
-            operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(changes)
-        )
+        event = DirectoryListed(operation=call.operation.name, path=ROOT, globs=params.globs, entries=len(changes))
         await self._s.note_shown(caller, call, event)
         return t.Changes(
             changes=tuple(changes),

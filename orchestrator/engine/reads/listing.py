@@ -47,7 +47,7 @@ class Lister:
         return await self._listed(caller, call, wanted, files_only=True)
 
     async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
-        path, cursor, limit = self._paths.directory(params.path), params.cursor, params.limit
+        path, cursor, limit = self._paths.either(params.path), params.cursor, params.limit
         depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")

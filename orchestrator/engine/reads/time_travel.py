@@ -7,15 +7,14 @@ from contextlib import suppress
 from orchestrator.api import time_travel as t
 from orchestrator.core.errors import ApprovalRequired, JournalCorrupt, ParameterInvalid
 from orchestrator.core.events.files import DirectoryListed
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, show
+from orchestrator.core.paths import ROOT
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.past_versions import PastVersions, position, wait_for_changes
 from orchestrator.engine.services import Services
-
-_ROOT = WorkspacePath(".")
 
 
 class TimeTravel:
@@ -43,7 +42,7 @@ class TimeTravel:
             if held > t.CHUNK_BYTES:
                 more, rows = more or number < len(rows), rows[:number]
                 break
-        event = DirectoryListed(operation=call.operation.name, path=_ROOT, entries=len(entries))
+        event = DirectoryListed(operation=call.operation.name, path=ROOT, entries=len(entries))
         await self._s.note_shown(caller, call, event)
         return t.Tree(
             at=show(at),

@@ -12,7 +12,8 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
 from orchestrator.core.events.files import DiffShown, SeenLines
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, show
+from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
@@ -37,7 +38,6 @@ DEFAULT_MODE = 0o644
 """For versions whose mode the journal did not learn."""
 
 _CURSOR = re.compile(r"@(\d{1,18})\.\.@(\d{1,18}):(.*)\Z", re.DOTALL)
-_ROOT = WorkspacePath(".")
 
 
 class Span(NamedTuple):
@@ -170,7 +170,7 @@ class Page:
         self._spent = 0
         self._texts: list[str] = []
         self._files: list[r.FileDiff] = []
-        self.events = [DiffShown(path=_ROOT, from_version=span.left, to_version=span.right)]
+        self.events = [DiffShown(path=ROOT, from_version=span.left, to_version=span.right)]
         """That a diff of the tree was shown, and which lines of which file."""
         self._next: Span | None = None
         self._over = False  # more than the client passes on
@@ -214,7 +214,7 @@ class Page:
         """The page."""
         shown = [file for file in self._files if file.left_out is None]
         return r.Diff(
-            path=_ROOT,
+            path=ROOT,
             from_version=show(self._span.left),
             to_version=show(self._span.right),
             diff="".join(self._texts),

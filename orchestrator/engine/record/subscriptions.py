@@ -21,6 +21,7 @@ from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.paths import ROOT
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.past_versions import position
 from orchestrator.engine.reads.read_sets import ReadSets
@@ -60,7 +61,7 @@ class Follower:
             raise NotPermitted("another session's reading is for people", hint="Name your own session.")
         globs = Globs(params.globs) if params.globs else None
         after = self._s.journal.head if params.after is None else position(self._s, params.after, parameter="after")
-        noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
+        noted = DirectoryListed(operation="subscribe", path=ROOT, globs=params.globs)
         await self._s.note_shown(caller, None, noted)
         return after, self._events(caller, after, params, globs, check_authorized)
 
