@@ -20,7 +20,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.seen import SeenFile
 from orchestrator.core.projections.sessions import Session
 from orchestrator.core.projections.tags import entry_rank
-from orchestrator.core.text.room import Room, size
+from orchestrator.core.text.room import Room, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.leases import Reservations
@@ -250,7 +250,6 @@ LEASES = "leases:0"
 
 NEXT_BYTES = 150
 _CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
-_ENCODER = msgspec.json.Encoder()
 
 
 def session_page(info: r.SessionInfo, params: p.SessionStatus, room: Room) -> r.SessionInfo:
@@ -259,14 +258,14 @@ def session_page(info: r.SessionInfo, params: p.SessionStatus, room: Room) -> r.
     if start is None:
         raise ParameterInvalid("cursor", "is not one of ours; send the call that `next` of the last answer names")
     empty = msgspec.structs.replace(info, **dict.fromkeys(LISTS, ()))
-    room = room.less(_bytes(empty) + NEXT_BYTES)
+    room = room.less(json_size(empty) + NEXT_BYTES)
     items = [
         (name, number, item)
         for name in LISTS[LISTS.index(start[1]) :]
         for number, item in enumerate(_items(info, name, room.bytes // 2))
         if name != start[1] or number >= int(start[2])
     ]
-    kept = room.first((_bytes(item), 0) for _, _, item in items)
+    kept = room.first((json_size(item), 0) for _, _, item in items)
     page = {name: tuple(item for listed, _, item in items[:kept] if listed == name) for name in LISTS}
     follow = None
     if items[kept:]:
@@ -283,12 +282,7 @@ def _items(info: r.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
         return
     for item in getattr(info, name):
         parts = getattr(item, member)
-        while len(parts) > (kept := Room(most_bytes).first((_bytes(part), 0) for part in parts)):
+        while len(parts) > (kept := Room(most_bytes).first((json_size(part), 0) for part in parts)):
             yield msgspec.structs.replace(item, **{member: parts[:kept]})
             parts = parts[kept:]
         yield msgspec.structs.replace(item, **{member: parts})
-
-
-def _bytes(value: Any) -> int:
-    """Of a value and its comma, as JSON within JSON."""
-    return size(_ENCODER.encode(value).decode()) + 1

@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.core.errors import PathReserved
-from orchestrator.core.text.room import UNBOUNDED, Room, size
+from orchestrator.core.text.room import UNBOUNDED, Room, json_size, size
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.sessions import LEASES
 
@@ -64,12 +64,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def json_within(result: r.Result | None, plain: dict[str, Any], room: Room) -> dict[str, Any]:
     """The members of an answer, cut to the room; `cut` says what was left out, and `next` is the call that shows it."""
-    if _bytes(plain) <= room.bytes:
+    if json_size(plain) <= room.bytes:
         return plain
     plain = msgspec.json.decode(_ENCODER.encode(plain))
     most = room.bytes - _CUT_BYTES
     cut: dict[str, str] = {}
-    while (over := _bytes(plain) - most) > 0 and _shorten(plain, over, cut):
+    while (over := json_size(plain) - most) > 0 and _shorten(plain, over, cut):
         pass
     plain["cut"] = dict(list(cut.items())[:5])
     follow = _next(result, plain)
@@ -83,7 +83,7 @@ def json_within(result: r.Result | None, plain: dict[str, Any], room: Room) -> d
 def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
     """Take about so many bytes from the largest part of a document; False where nothing is left to take."""
     items = list(node.items()) if isinstance(node, dict) else list(enumerate(node))
-    sized = sorted(((_bytes(value), key, value) for key, value in items), key=lambda item: item[0], reverse=True)
+    sized = sorted(((json_size(value), key, value) for key, value in items), key=lambda item: item[0], reverse=True)
     for taken, key, value in sized:
         label = f"{name}.{key}" if name and isinstance(key, str) else str(key) if isinstance(key, str) else name
         match value:
@@ -94,10 +94,10 @@ def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
                 return True
             case list() if len(value) > 1:
                 keep = len(value) - 1
-                gone = _bytes(value[-1])
+                gone = json_size(value[-1])
                 while keep > 1 and gone < over:
                     keep -= 1
-                    gone += _bytes(value[keep]) + 1
+                    gone += json_size(value[keep]) + 1
                 total = cut.get(label, f"of {len(value)}").rpartition("of ")[2]
                 node[key] = value[:keep]
                 cut[label] = f"the first {keep} of {total}"
@@ -132,8 +132,3 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
         case _:
             return ""
     return f"the same call with cursor={plain['cursor']!r}" if "cursor" in plain else ""
-
-
-def _bytes(value: Any) -> int:
-    """Of JSON within JSON: some clients pass a text block on so."""
-    return size(_ENCODER.encode(value).decode())

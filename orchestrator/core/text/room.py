@@ -55,3 +55,8 @@ UNBOUNDED = Room()
 def size(text: str) -> int:
     """The bytes of a text within JSON: some clients count it so, and none counts more."""
     return len(_ENCODER.encode(text)) - 2
+
+
+def json_size(value: Any) -> int:
+    """The bytes of a value as JSON within JSON, and of its comma."""
+    return size(_ENCODER.encode(value).decode()) + 1

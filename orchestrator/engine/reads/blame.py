@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
 from anyio import to_thread
 
 from orchestrator.api import blame as t
@@ -19,7 +18,7 @@ from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.text.room import size
+from orchestrator.core.text.room import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
@@ -30,8 +29,6 @@ from orchestrator.engine.services import Services
 
 FRAME_BYTES, FRAME_LINES = 500, 6
 """Around the ranges of an answer: its head, how to go on."""
-
-_ENCODER = msgspec.json.Encoder()
 
 
 class Blamer:
@@ -75,7 +72,7 @@ class Blamer:
         approvers = {version: await self._approver(row) for version, row in rows.items()}
         ranges = [_range(path, part, rows[part.version], approvers[part.version]) for part in owned]
         room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
-        kept = room.first((len(_ENCODER.encode(part)), 1) for part in ranges)
+        kept = room.first((json_size(part), 1) for part in ranges)
         follow, last = None, end
         if kept < len(ranges):
             upto = f", end={end}" if end < total else ""

@@ -23,7 +23,7 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.room import size
+from orchestrator.core.text.room import json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.reads.past_versions import position
 from orchestrator.engine.services import Services
@@ -35,7 +35,6 @@ FRAME_BYTES = 900
 """Of an answer beside its changes: `head`, `next`."""
 
 NEXT_BYTES = 600
-_ENCODER = msgspec.json.Encoder()
 
 
 class ChangeSummaries:
@@ -67,7 +66,7 @@ class ChangeSummaries:
                 if target is not None and self._s.listable(caller, target) and (globs is None or globs.match(target)):
                     continue
                 row = await self._row(caller, recorded, change)
-                cost = size(_ENCODER.encode(row).decode()) + 1
+                cost = json_size(row)
                 if changes and cost > room.bytes:
                     more, skip = True, number
                     break
@@ -150,7 +149,7 @@ def _kind(recorded: Recorded, change: PathChange) -> Literal["created", "changed
 def _next(params: t.ChangesSince, version: str, skip: int) -> str:
     """The call that goes on."""
     start = f'version="{version}"' + (f", skip={skip}" if skip else "")
-    globs = f", globs={_ENCODER.encode(params.globs).decode()}" if params.globs else ""
+    globs = f", globs={msgspec.json.encode(params.globs).decode()}" if params.globs else ""
     limit = f", limit={params.limit}" if params.limit != t.CHANGES_LIMIT else ""
     called = f"changes_since({start}{globs}{limit})"
     return called if size(called) <= NEXT_BYTES else f"the same call with {start}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-import msgspec
-
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import (
@@ -19,7 +17,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.text.document_diff import ShownDiff, shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.room import size
+from orchestrator.core.text.room import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
@@ -34,8 +32,6 @@ MOST_REVERTS = 8
 
 FRAME_BYTES, FRAME_LINES = 600, 8
 """Around what an answer shows: its head, the markers, how to go on."""
-
-_ENCODER = msgspec.json.Encoder()
 
 
 class Historian:
@@ -60,7 +56,7 @@ class Historian:
         readable = self._s.readable(caller, path)
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
-        versions = versions[: room.first((len(_ENCODER.encode(version)), 1) for version in versions)]
+        versions = versions[: room.first((json_size(version), 1) for version in versions)]
         await self._s.note_metadata(caller, call, path)
         return r.History(
             path=path,

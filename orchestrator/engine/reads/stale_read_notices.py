@@ -20,7 +20,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import View
 from orchestrator.core.projections.sessions import Session
-from orchestrator.core.text.room import UNBOUNDED, Room, size
+from orchestrator.core.text.room import UNBOUNDED, Room, json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import Paths
@@ -34,8 +34,6 @@ MOST_NOTICES = 5
 MOST_PIECES = 20
 DIFF_LINES = 20
 LINE_CHARACTERS = 200
-
-_ENCODER = msgspec.json.Encoder()
 
 
 class StaleReadNotifier:
@@ -191,7 +189,7 @@ def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:
 
 def _cost(notice: r.Notice) -> tuple[int, int]:
     """Bytes and lines of a notice, as JSON or in words."""
-    return size(_ENCODER.encode(notice).decode()) + 2 * size(notice.path) + 300, (notice.diff or "").count("\n") + 4
+    return json_size(notice) + 2 * size(notice.path) + 300, (notice.diff or "").count("\n") + 4
 
 
 def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:
