@@ -7,6 +7,8 @@ with an operation's name as the method ("rpc"), or MCP ("mcp").
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -135,17 +137,8 @@ def refused_text(values: Mapping[str, Any]) -> CallerError | None:
 
 def _odd(value: object) -> str | None:
     """The first lone surrogate in a value, however deep."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                odd = next((c for c in text if "\ud800" <= c <= "\udfff"), None) if not text.isascii() else None
-                if odd is not None:
-                    return odd
-            case dict() as inner:
-                waiting += [*inner, *inner.values()]
-            case list() | tuple() as inner:
-                waiting += inner
-            case _:
-                continue
-    return None
+    try:
+        found = re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return None
+    return found[0] if found else None

@@ -4,7 +4,7 @@ Begin with `events/` (what is recorded) and `decisions/` (how a command and fact
 
 events/        event types and their encoding; projections/ folds them into state
 decisions/     commands, and what becomes of each: apply, conflict, need
-conflicts/     the versions of a conflict, and its rebase; merge_rules.py
+conflicts/     the versions of a conflict, and its rebase; three_way: values of a merge
 policy/        parses policy files and evaluates them
 text/          encoding, diff, matching, patches, merging, secrets
 ids, content, paths, timestamps       values that everything names

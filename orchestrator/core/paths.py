@@ -44,18 +44,12 @@ _SEPARATOR = re.compile(r"[/\\]")
 def parse_path(
     raw: str, *, roots: tuple[str, ...] = (), directory: bool = False, may_create: bool = False
 ) -> WorkspacePath:
-    """The canonical path that a caller means.
+    """The canonical path that a caller means. Raises the PathError family.
 
-    The leniencies, in this order: one of the workspace's own `roots` is cut off an absolute
-    path, by whole components; leading `./` goes; `.` is the root and one trailing `/` goes,
-    both for a `directory` only. The name rule judges the rest.
-
-    A URL (`file:///etc/passwd`) is taken literally, yet its empty components leave it no
-    canonical spelling: it is FileNotFound, as nothing can have that name, or PathInvalid
-    where the call `may_create` it. `check_new_name` is a separate check of new names.
-
-    Raises PathInvalid, PathTooLong, PathNotCanonical, PathAbsolute; NotAFile for the root,
-    and NotADirectory for a trailing `/`, where a file is meant.
+    The leniencies, in this order: one of the workspace's own `roots` is cut off an absolute path, by whole
+    components; leading `./` are dropped; for a `directory` only, `.` is the root and one trailing `/` is dropped.
+    A URL is taken literally: nothing can have that name, and no call that `may_create` makes it.
+    `check_new_name` is a separate check of new names.
     """
     if not raw:
         raise PathInvalid(raw, "the path is empty", hint="Name a file; '.' is the workspace's root.")
@@ -69,8 +63,7 @@ def parse_path(
     trailing = text.endswith("/")
     if trailing:
         text = text[:-1]
-    _check_text(raw, text)
-    _check_components(raw, text, may_create=may_create)
+    _check(raw, text, may_create=may_create)
     if trailing and not directory:
         raise NotADirectory(_shown(raw), "a file's path does not end with '/'", hint="Drop the trailing '/'.")
     return WorkspacePath(text)
@@ -115,40 +108,29 @@ def _relative(raw: str, roots: tuple[str, ...]) -> str:
     raise PathAbsolute(_shown(raw), "an absolute path outside the workspace", hint=hint or PathNotCanonical.hint)
 
 
-def _check_text(raw: str, text: str) -> None:
-    bad = _bad_character(text)
-    if bad is not None:
-        kind = unicodedata.category(bad)
-        raise PathInvalid(
-            _shown(raw),
-            f"contains the character U+{ord(bad):04X} ({kind})",
-            hint="Names contain no control, format or line-breaking characters.",
-        )
-    size = len(text.encode())
-    if size > PATH_BYTES:
-        raise PathTooLong(_shown(raw), f"{size} bytes, of at most {PATH_BYTES}")
-
-
-def _check_components(raw: str, text: str, *, may_create: bool) -> None:
-    components = text.split("/")
+def _check(raw: str, text: str, *, may_create: bool) -> None:
+    """The name rule, for a path without its leniencies."""
+    shown, components = _shown(raw), text.split("/")
+    if (bad := _bad_character(text)) is not None:
+        why = f"contains the character U+{ord(bad):04X} ({unicodedata.category(bad)})"
+        raise PathInvalid(shown, why, hint="Names contain no control, format or line-breaking characters.")
+    if (size := len(text.encode())) > PATH_BYTES:
+        raise PathTooLong(shown, f"{size} bytes, of at most {PATH_BYTES}")
     if "." in components or ".." in components:
-        raise PathNotCanonical(_shown(raw), "contains a '.' or '..' component")
-    for component in components:
-        size = len(component.encode())
-        if size > COMPONENT_BYTES:
-            raise PathTooLong(_shown(raw), f"a name of {size} bytes, of at most {COMPONENT_BYTES}")
+        raise PathNotCanonical(shown, "contains a '.' or '..' component")
+    if (size := max(len(component.encode()) for component in components)) > COMPONENT_BYTES:
+        raise PathTooLong(shown, f"a name of {size} bytes, of at most {COMPONENT_BYTES}")
     if len(components) > COMPONENTS:
-        raise PathTooLong(_shown(raw), f"{len(components)} components, of at most {COMPONENTS}")
+        raise PathTooLong(shown, f"{len(components)} components, of at most {COMPONENTS}")
+    if "" in components and not _URL.match(text):
+        raise PathNotCanonical(shown, "contains an empty component ('//')")
+    if "" in components and may_create:
+        raise PathInvalid(shown, "a URL is no name for a file")
     if "" in components:
-        if not _URL.match(text):
-            raise PathNotCanonical(_shown(raw), "contains an empty component ('//')")
-        if may_create:
-            raise PathInvalid(_shown(raw), "a URL is no name for a file")
-        raise FileNotFound(_shown(raw), "nothing has this name; it is taken literally, not as a URL")
+        raise FileNotFound(shown, "nothing has this name; it is taken literally, not as a URL")
     if not unicodedata.is_normalized("NFC", text):
-        raise PathNotCanonical(
-            _shown(raw), "is not in Unicode form NFC", hint="Send it composed (NFC), as the listings show it."
-        )
+        hint = "Send it composed (NFC), as the listings show it."
+        raise PathNotCanonical(shown, "is not in Unicode form NFC", hint=hint)
 
 
 def _bad_character(text: str) -> str | None:

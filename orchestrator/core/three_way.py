@@ -1,14 +1,25 @@
-"""One value for each of the three versions that meet in a merge: contents, texts, outlines, or spans of lines."""
+"""One value for each of the three versions that meet in a merge, and the report of how each place came together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
+from orchestrator.core.ids import WorkspacePath
+
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+AutomaticRule = Literal["same_change", "imports", "list_items", "additions", "disjoint_symbols"]
+"""Why a conflict was safe to merge, in the order in which the rules are tried: both sides changed the same; both added
+imports, entries of a list, definitions; or they changed neighbouring lines of different symbols."""
+
+AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
+
+MergeRule = Literal["clean", AutomaticRule]
+"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them."""
 
 
 class ThreeWay(msgspec.Struct, Generic[T_co], frozen=True):
@@ -44,3 +55,13 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
 
 class Region(ThreeWay[Span], frozen=True):
     """One place of a merge, in each of the three texts."""
+
+
+class ResolvedRegion(msgspec.Struct, frozen=True):
+    """One place of a merge, in the three contents and in the result."""
+
+    path: WorkspacePath
+    rule: MergeRule
+    why: str
+    region: Region
+    merged: Span

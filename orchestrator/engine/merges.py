@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.api import results as r
-from orchestrator.core.merge_rules import ResolvedRegion
-from orchestrator.core.three_way import Region, Span
+from orchestrator.core.three_way import Region, ResolvedRegion, Span
 
 MOST_SHOWN = 40
 """Places of one merge that an answer shows."""

@@ -14,8 +14,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ApprovalGranted, ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.merge_rules import ResolvedRegion
-from orchestrator.core.three_way import Span
+from orchestrator.core.three_way import ResolvedRegion, Span
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.ports.journal import EventFilter, NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk

@@ -11,8 +11,7 @@ from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Checksum, Digest, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.core.merge_rules import ResolvedRegion
-from orchestrator.core.three_way import Span
+from orchestrator.core.three_way import ResolvedRegion, Span
 from tests.regions import region
 
 A = Digest("sha256:" + "a" * 64)

@@ -11,8 +11,8 @@ from msgspec import Meta
 from orchestrator.core.content import Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
-from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.policy.reviewers import Agents, Checks, Conflicts, Globs, Name, Plugins, ReviewerSettings, Route
+from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 Answer = Literal["allow", "ask", "deny"]

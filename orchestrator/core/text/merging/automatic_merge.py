@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion
 from orchestrator.core.text.merge import Cluster, ConflictingRegion, clusters, merged_lines
 from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
 from orchestrator.core.text.merging.doubts import doubts
@@ -16,7 +15,7 @@ from orchestrator.core.text.merging.list_items import list_items
 from orchestrator.core.text.merging.rule import NO_OUTLINES, Outlines, Resolution, Rule, Sides
 from orchestrator.core.text.merging.same_change import same_change
 from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.three_way import Span
+from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 
 MOST_LINES: Final = 1_000_000
 """How many lines the rules look at, all conflicts of a merge together; beyond that it is a conflict as it is."""

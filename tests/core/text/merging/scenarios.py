@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable
 from textwrap import dedent
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.rule import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
-from orchestrator.core.three_way import ThreeWay
+from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule, ThreeWay
 
 PYTHON = WorkspacePath("a.py")
 
