@@ -169,14 +169,13 @@ def _write_manifest(target: Path, manifest: Manifest) -> None:
 
 def _clear(target: Path, *, itself: bool) -> None:
     """Remove what was written; the folder was new or empty, so all of it is ours."""
-    if itself:
-        shutil.rmtree(target, ignore_errors=True)
-        return
     for item in target.iterdir():
         if item.is_dir():
-            shutil.rmtree(item)
+            shutil.rmtree(item, ignore_errors=True)
         else:
             item.unlink(missing_ok=True)
+    if itself:
+        target.rmdir()
 
 
 @contextmanager

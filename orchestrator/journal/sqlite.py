@@ -105,7 +105,8 @@ class SqliteJournal(JournalReader):
         self._entropy = entropy
         if not readonly:
             await to_thread.run_sync(refuse_to_begin_anew, self.state_dir, self._mark)
-            open_it = partial(self._writer_on, clock=clock, entropy=entropy, step=step, reserve=reserve)
+            make = partial(Writer, clock=clock, entropy=entropy, step=step, reserve=reserve)
+            open_it = partial(self._writer_on, make)
             try:
                 writer = await to_thread.run_sync(open_it)
             except DiskFull:
@@ -132,22 +133,16 @@ class SqliteJournal(JournalReader):
             self._writer.start()
             await to_thread.run_sync(self._set_mark, self.here)
 
-    def _writer_on(
-        self, *, clock: Clock, entropy: Entropy, step: Step, reserve: DiskReserve, short: bool = False
-    ) -> Writer:
+    def _writer_on(self, make: Callable[..., Writer], *, short: bool = False) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
         connection = open_checked(self._path, self._archive, self._blobs, self._mark)
         try:
-            return Writer(
+            return make(
                 connection,
                 self._blobs,
-                clock=clock,
-                entropy=entropy,
-                step=step,
-                deliver=self._hand_over,
-                reserve=reserve,
-                short=short,
                 path=self._path,
+                short=short,
+                deliver=self._hand_over,
                 committed=self._advance_mark,
             )
         except BaseException:

@@ -29,6 +29,7 @@ from orchestrator.workspace.exchange_verification import (
 from orchestrator.workspace.temporary_file import NEW, dress, sync, write_whole
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_OF_BYTES = ("st_ino", "st_size", "st_mtime_ns")
 
 
 class LocalAtomicWrite:
@@ -38,6 +39,7 @@ class LocalAtomicWrite:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
         self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
         self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
+        self._temp = change.temp or ""
         self._ours: os.stat_result | None = None  # our own file, as it was when it was proven or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
@@ -165,7 +167,8 @@ class LocalAtomicWrite:
         except FileNotFoundError:
             return None
         ours = self._ours
-        if ours is not None and _bytes_mark(ours) != _bytes_mark(found):
+        # In a rename these stay: the file, its size, and when its bytes were last written.
+        if ours is not None and any(getattr(ours, name) != getattr(found, name) for name in _OF_BYTES):
             return stat_of(ours)
         return stat_of(found)
 
@@ -217,7 +220,7 @@ class LocalAtomicWrite:
         self._sync(self._parent)
         out = content(self._at, self._parent, self._temp, path)
         if out is None or digest_of(out) != after:
-            raise Displaced(path, diverged=True, unexpected=self._both(out))
+            raise self._diverged(out)
         self._in_temp = "ours"
 
     def _remove(self, before: Digest) -> None:
@@ -236,7 +239,7 @@ class LocalAtomicWrite:
             self._rename_new(self._parent, self._temp, self._parent, self._name)
         except FileExistsError:
             out = content(self._at, self._parent, self._temp, path)
-            raise Displaced(path, diverged=True, unexpected=self._both(out)) from None
+            raise self._diverged(out) from None
         self._in_temp = "nothing"
         self._sync(self._parent)
 
@@ -252,7 +255,6 @@ class LocalAtomicWrite:
         except (FileExistsError, FileNotFoundError):
             raise Displaced(self._change.path) from None
         self._names_changed("nothing")
-
         self._source_name = name
         self._ours = self._prove(self._parent, self._name, after, self._move_back)
 
@@ -260,7 +262,7 @@ class LocalAtomicWrite:
         try:
             self._rename_new(self._parent, self._name, self._source, self._source_name)
         except FileExistsError:
-            raise Displaced(self._change.path, diverged=True, unexpected=self._both(None)) from None
+            raise self._diverged(None) from None
         self._sync(self._source)
         self._sync(self._parent)
 
@@ -310,10 +312,11 @@ class LocalAtomicWrite:
         self._held.callback(self._disk.close, handle)  # the lease ends with it
         return self._disk.stat(handle)
 
-    def _both(self, out: bytes | None) -> tuple[bytes, ...]:
-        """What stands at the path, then what is in the temporary file."""
-        standing = content(self._at, self._parent, self._name, self._change.path)
-        return tuple(data for data in (standing, out) if data is not None)
+    def _diverged(self, out: bytes | None) -> Displaced:
+        """With what is at the path, then what is in the temporary file."""
+        there = content(self._at, self._parent, self._name, self._change.path)
+        unexpected = tuple(data for data in (there, out) if data is not None)
+        return Displaced(self._change.path, diverged=True, unexpected=unexpected)
 
     # --- take back --------------------------------------------------------------------
 
@@ -341,7 +344,7 @@ class LocalAtomicWrite:
             return
         if not self._stands(change.after):
             out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
-            raise Displaced(change.path, diverged=True, unexpected=self._both(out))
+            raise self._diverged(out)
         if change.moved_from is not None:
             self._move_back()
         elif change.before is None:
@@ -410,12 +413,6 @@ class LocalAtomicWrite:
 
     # --- small things -----------------------------------------------------------------
 
-    @property
-    def _temp(self) -> str:
-        if self._change.temp is None:
-            raise ValueError("this change has no temporary file")
-        return self._change.temp
-
     def _rename_new(self, from_dir: int, old: str, to_dir: int, new: str) -> None:
         """Rename to a name that nothing has. Raises FileExistsError."""
         try:
@@ -430,8 +427,3 @@ class LocalAtomicWrite:
 
     def _sync(self, directory: int) -> None:
         sync(self._disk, directory, self._change.path)
-
-
-def _bytes_mark(found: os.stat_result) -> tuple[int, int, int]:
-    """What stays the same in a rename: the file, its size, and when its bytes were last written."""
-    return found.st_ino, found.st_size, found.st_mtime_ns

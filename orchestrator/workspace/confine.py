@@ -22,6 +22,7 @@ from orchestrator.core.errors import (
     NotARegularFile,
     OrchestratorError,
     OutsideWorkspace,
+    PathError,
     PathTooLong,
     SymlinkRefused,
     escaped,
@@ -222,33 +223,28 @@ def translated(path: WorkspacePath) -> Iterator[None]:
         raise refusal(path, error) from error
 
 
-def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:  # noqa: C901, PLR0911, PLR0912  # one case for each error number
+_REFUSALS: dict[int, tuple[type[PathError], str]] = {
+    errno.ENOENT: (FileNotFound, NOTHING),
+    errno.ELOOP: (SymlinkRefused, "it, or a directory in it, is a symbolic link"),
+    errno.EXDEV: (CrossDevice, "a directory in it lies on another file system"),
+    errno.ENOTDIR: (NotADirectory, "a name in it is a file, where a directory is needed"),
+    errno.EEXIST: (FileExists, "this name is taken"),
+    errno.EISDIR: (NotAFile, "it is a directory"),
+    errno.ENXIO: (NotARegularFile, "it is a device, socket or pipe"),
+    errno.ENODEV: (NotARegularFile, "it is a device, socket or pipe"),
+    errno.ENAMETOOLONG: (PathTooLong, "a name in it is too long for the file system"),
+    errno.EIO: (IoFailed, f"the disk failed: {os.strerror(errno.EIO)}"),
+    errno.EAGAIN: (ChangedWhileRead, "other programs keep moving it"),
+}
+
+
+def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
     """What an error of the kernel means for the caller."""
     trouble = system_trouble(error, f"{escaped(path)} can't be reached; nothing was changed")
     if trouble is not None:
         return trouble
-    match error.errno:
-        case errno.ENOENT:
-            return FileNotFound(path, NOTHING)
-        case errno.ELOOP:
-            return SymlinkRefused(path, "it, or a directory in it, is a symbolic link")
-        case errno.EXDEV:
-            if path.startswith("/") or ".." in path.split("/"):
-                return OutsideWorkspace(path, "it leads out of the workspace")
-            return CrossDevice(path, "a directory in it lies on another file system")
-        case errno.ENOTDIR:
-            return NotADirectory(path, "a name in it is a file, where a directory is needed")
-        case errno.EEXIST:
-            return FileExists(path, "this name is taken")
-        case errno.EISDIR:
-            return NotAFile(path, "it is a directory")
-        case errno.ENXIO | errno.ENODEV:
-            return NotARegularFile(path, "it is a device, socket or pipe")
-        case errno.ENAMETOOLONG:
-            return PathTooLong(path, "a name in it is too long for the file system")
-        case errno.EIO:
-            return IoFailed(path, f"the disk failed: {error.strerror}")
-        case errno.EAGAIN:
-            return ChangedWhileRead(path, "other programs keep moving it")
-        case _:
-            return AccessRefused(path, f"the operating system refuses: {error.strerror}")
+    if error.errno == errno.EXDEV and (path.startswith("/") or ".." in path.split("/")):
+        return OutsideWorkspace(path, "it leads out of the workspace")
+    other = AccessRefused, f"the operating system refuses: {error.strerror}"
+    refused, why = _REFUSALS.get(error.errno or 0, other)
+    return refused(path, why)

@@ -107,18 +107,16 @@ def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | N
 
 def _loaded(name: str, wheel: _Wheel) -> Grammar:
     language = tree_sitter.Language(getattr(importlib.import_module(wheel.module), wheel.function)())
-    source = "\n".join([*map(_tags, wheel.tags), *map(_own, wheel.own)])
+    own = resources.files("orchestrator.workspace").joinpath("queries")
+    source = "\n".join(
+        [
+            *(str(importlib.import_module(module).TAGS_QUERY) for module in wheel.tags),
+            *(own.joinpath(f"{name}.scm").read_text(encoding="utf-8") for name in wheel.own),
+        ]
+    )
     query = tree_sitter.Query(language, source)
     _spare(query, source.encode())
     return Grammar(name, language, query)
-
-
-def _tags(module: str) -> str:
-    return str(importlib.import_module(module).TAGS_QUERY)
-
-
-def _own(name: str) -> str:
-    return resources.files("orchestrator.workspace").joinpath("queries", f"{name}.scm").read_text(encoding="utf-8")
 
 
 def _spare(query: tree_sitter.Query, source: bytes) -> None:

@@ -15,23 +15,10 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
 from orchestrator.ports.watcher import Hints
+from orchestrator.workspace import inotify
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
-from orchestrator.workspace.inotify import (
-    IN_CREATE,
-    IN_DELETE_SELF,
-    IN_IGNORED,
-    IN_ISDIR,
-    IN_MOVE_SELF,
-    IN_MOVED_FROM,
-    IN_MOVED_TO,
-    IN_Q_OVERFLOW,
-    IN_UNMOUNT,
-    WATCHED,
-    WATCHED_ROOT,
-    Inotify,
-    Told,
-)
+from orchestrator.workspace.inotify import Inotify, Told
 
 STEP_S = 0.02
 """Hints are gathered this long before they are told: one save of an editor is several events."""
@@ -39,7 +26,7 @@ STEP_S = 0.02
 RESCAN_S = 30.0
 """How often everything is looked at while watching is degraded."""
 
-_CAME = IN_CREATE | IN_MOVED_TO
+_CAME = inotify.IN_CREATE | inotify.IN_MOVED_TO
 _NO_ROOM = {
     errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
     errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
@@ -121,7 +108,7 @@ class InotifyWatcher:
         rescan: ExternalTrigger | None = None
         with self._lock:
             for told in kernel.read():
-                if told.mask & IN_Q_OVERFLOW:
+                if told.mask & inotify.IN_Q_OVERFLOW:
                     rescan = "overflow"
                     continue
                 folder = self._folders.get(told.watch)
@@ -135,7 +122,7 @@ class InotifyWatcher:
                 path = f"{folder}/{told.name}" if folder else told.name
                 if told.name in RULE_FILES:
                     rescan = rescan or "watch"
-                if told.mask & IN_ISDIR:
+                if told.mask & inotify.IN_ISDIR:
                     if self._of_folder(told, path):
                         folders.add(WorkspacePath(path))
                         if told.mask & _CAME:
@@ -150,15 +137,15 @@ class InotifyWatcher:
 
     def _of_itself(self, told: Told, folder: str) -> None:
         """A watched directory's own end."""
-        if told.mask & IN_IGNORED:
+        if told.mask & inotify.IN_IGNORED:
             self._forget(told.watch)
-        if not folder and told.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT):
+        if not folder and told.mask & (inotify.IN_DELETE_SELF | inotify.IN_MOVE_SELF | inotify.IN_UNMOUNT):
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
 
     def _of_folder(self, told: Told, path: str) -> bool:
         """A directory came or went in a watched one; whether that matters."""
-        if told.mask & IN_MOVED_FROM:
+        if told.mask & inotify.IN_MOVED_FROM:
             known = path in self._watches
             self._leave(path)
             return known
@@ -190,7 +177,7 @@ class InotifyWatcher:
             return ()
         try:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
-                watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
+                watch = kernel.add(handle, inotify.WATCHED if folder else inotify.WATCHED_ROOT)
                 known = self._folders.get(watch, folder)
                 if known != folder:  # found under a new name, before its old one is told to have gone
                     self._left.add(WorkspacePath(known))
