@@ -36,8 +36,9 @@ from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.projections.seen import Rule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.left_out import refuse_elided_whole
+from orchestrator.core.text.hunks import FilePatch
 from orchestrator.core.text.locate import Found
-from orchestrator.core.text.patch import FilePatch, locate_patch
+from orchestrator.core.text.patch import locate_patch
 
 SHOWN_PATHS = 50
 """Of a patch's files in one refusal."""

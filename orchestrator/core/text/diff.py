@@ -51,18 +51,6 @@ def diff(a: Sequence[str], b: Sequence[str]) -> list[Hunk]:
     return hunks
 
 
-def apply(a: Sequence[str], b: Sequence[str], hunks: Iterable[Hunk]) -> list[str]:
-    """`a` with the hunks' lines of `b` in place: `b`, if the hunks are those of `diff(a, b)`."""
-    lines: list[str] = []
-    at = 0
-    for hunk in hunks:
-        lines += a[at : hunk.old_start]
-        lines += b[hunk.new_start : hunk.new_end]
-        at = hunk.old_end
-    lines += a[at:]
-    return lines
-
-
 def counts(hunks: Iterable[Hunk]) -> tuple[int, int]:
     """How many lines the hunks add, and how many they remove."""
     added = removed = 0

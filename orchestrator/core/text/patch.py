@@ -8,11 +8,9 @@ from itertools import pairwise
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.hunk_location import LineIndex, locate_hunk, stands_as_stated
-from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
-
-__all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
 
 def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unread: bool = False) -> Found:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid
 
 MOST_SUBMATCHES = 100
-"""Of one line that are told."""
-
-
+"""Of one line that are reported: a line may be the whole file."""
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -104,32 +102,13 @@ def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tup
     text = "\n".join(lines)
     if pattern.case_sensitive and pattern.text not in text:
         return
-    found = list(_places(text, pattern.expression))
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0)) if found else []
-    at, spans = -1, list[tuple[int, int]]()
-    for match in found:
-        if at < 0 or match.start() >= starts[at + 1]:
-            if spans:
-                yield at, tuple(spans)
-            at, spans = bisect_right(starts, match.start()) - 1, []
-        spans.append((match.start() - starts[at], match.end() - starts[at]))
-    if spans:
-        yield at, tuple(spans)
-
-
-def _places(text: str, expression: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Every match, but of one line no more than MOST_SUBMATCHES: a line may be the whole file."""
-    at, in_line, line_end = 0, 0, -1
-    while match := expression.search(text, at):
-        if match.start() > line_end:
-            newline = text.find("\n", match.start())
-            in_line, line_end = 0, newline if newline >= 0 else len(text)
-        in_line += 1
-        at = match.end()
-        if in_line > MOST_SUBMATCHES:
-            at = line_end
-            continue
-        yield match
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    at = 0
+    while (match := pattern.expression.search(text, at)) is not None:
+        line = bisect_right(starts, match.start()) - 1
+        found = islice(pattern.expression.finditer(lines[line]), MOST_SUBMATCHES)
+        yield line, tuple(match.span() for match in found)
+        at = starts[line + 1]
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -65,31 +65,15 @@ def touched(outline: Outline, hunks: Sequence[Hunk]) -> set[str]:
     names: set[str] = set()
     for hunk in hunks:
         first, last = hunk.new_start + 1, hunk.new_start + hunk.new_len
-        if hunk.new_len:
-            names.update(_holding(outline.symbols, "", first, last, None))
-        else:
+        for at in range(first, last + 1):
+            names.update(_around(outline.symbols, at, at))
+        if not hunk.new_len:
             names.update(_around(outline.symbols, last, first))
     return names
 
 
-def _holding(symbols: Sequence[Symbol], prefix: str, first: int, last: int, holder: str | None) -> Iterator[str]:
-    """The innermost code symbols of the lines first … last; `holder` is that of the lines between these symbols."""
-    rest = first
-    for symbol in symbols:
-        if symbol.end_line < rest or symbol.line > last:
-            continue
-        if symbol.line > rest and holder is not None:
-            yield holder
-        name = f"{prefix}{symbol.name}"
-        inside = name if symbol.kind in CODE else holder
-        yield from _holding(symbol.children, f"{name}.", max(rest, symbol.line), min(last, symbol.end_line), inside)
-        rest = symbol.end_line + 1
-    if rest <= last and holder is not None:
-        yield holder
-
-
 def _around(symbols: Sequence[Symbol], above: int, below: int) -> Iterator[str]:
-    """The innermost code symbol that holds both of two neighbouring lines."""
+    """The innermost code symbol that holds two lines."""
     names: list[str] = []
     holder: str | None = None
     while (inside := next((s for s in symbols if s.line <= above and below <= s.end_line), None)) is not None:

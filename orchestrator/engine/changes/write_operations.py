@@ -18,10 +18,9 @@ from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, 
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import Action, EditRules
 from orchestrator.core.text.forms.recognise import parse
-from orchestrator.core.text.hunks import ParsedPatch
+from orchestrator.core.text.hunks import FilePatch, ParsedPatch
 from orchestrator.core.text.locate import LineReplacement, Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
-from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.renames import RenameTracker

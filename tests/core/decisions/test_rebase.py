@@ -26,8 +26,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
+from orchestrator.core.text.hunks import FilePatch
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.patch import FilePatch
 from tests.core.decisions.fixtures import PATH, facts, new_data
 
 TEN = "".join(f"line {n}\n" for n in range(10))

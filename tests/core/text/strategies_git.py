@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
+
+from orchestrator.core.text.diff import Hunk
 
 Alphabet = Callable[[Random], str]
 
@@ -38,3 +40,13 @@ def three(r: Random, alphabet: Alphabet) -> tuple[list[str], list[str], list[str
     """A base and two edited copies of it."""
     base = [alphabet(r) for _ in range(r.choice(LENGTHS))]
     return base, edited(r, base, alphabet), edited(r, base, alphabet)
+
+
+def with_hunks(a: Sequence[str], b: Sequence[str], hunks: Iterable[Hunk]) -> list[str]:
+    """`a` with the hunks' lines of `b` in place: `b`, if the hunks are those of `diff(a, b)`."""
+    lines: list[str] = []
+    at = 0
+    for hunk in hunks:
+        lines += [*a[at : hunk.old_start], *b[hunk.new_start : hunk.new_end]]
+        at = hunk.old_end
+    return [*lines, *a[at:]]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.text import align, myers
-from orchestrator.core.text.diff import Hunk, apply, counts, cut, diff, unified
+from orchestrator.core.text.diff import Hunk, counts, cut, diff, unified
 from tests.core.text.strategies import plain_lines, quick
-from tests.core.text.strategies_git import ALPHABETS, three
+from tests.core.text.strategies_git import ALPHABETS, three, with_hunks
 
 
 @pytest.mark.parametrize(("a", "b", "hunks"), [
@@ -31,7 +31,7 @@ def test_diff(a: str, b: str, hunks: list[Hunk]) -> None:
 
 def check(a: list[str], b: list[str]) -> None:
     hunks = diff(a, b)
-    assert apply(a, b, hunks) == b
+    assert with_hunks(a, b, hunks) == b
     for one, other in pairwise(hunks):
         assert other.old_start - one.old_end == other.new_start - one.new_end > 0
     assert all(hunk.old_len or hunk.new_len for hunk in hunks)

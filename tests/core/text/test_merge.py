@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.text.align import MIN_ANCHORED
-from orchestrator.core.text.diff import apply, diff
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.merge import ConflictingRegion, Merged, merge3
 from orchestrator.core.three_way import Region
 from tests.core.text.strategies import plain_lines, quick
-from tests.core.text.strategies_git import ALPHABETS, edited, three
+from tests.core.text.strategies_git import ALPHABETS, edited, three, with_hunks
 from tests.regions import region
 
 
@@ -141,7 +141,7 @@ def test_large_texts_of_few_lines_are_taken_as_a_whole(letters: str) -> None:
     """Where nothing stands once and a shortest script would cost too much: what differs is one change, or a clash."""
     r = Random(letters)
     base, one, other = ([r.choice(letters) + mark for _ in range(30_000)] for mark in ("", "", "1"))
-    assert apply(base, one, diff(base, one)) == one
+    assert with_hunks(base, one, diff(base, one)) == one
     merged = merge3(base, [*one, "end"], other)
     assert isinstance(merged, ConflictingRegion)
     assert len(diff(base, one)) <= 1

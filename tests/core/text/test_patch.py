@@ -11,7 +11,8 @@ from orchestrator.core.text.diff import unified
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.forms.rows import Rows
-from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch
+from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.patch import locate_patch
 from orchestrator.core.text.unified import parse_rows
 from tests.core.text.strategies import lf_text, quick
 from tests.core.text.strategies_git import ALPHABETS, three
