@@ -49,8 +49,22 @@ def locate_hunk(
     Where they stand nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
+    try:
+        return _located(hunk, base, standing, believed=believed, fuzzy=fuzzy, window=window)
+    except (SearchNotFound, SearchAmbiguous) as error:
+        stated = f" (for line {hunk.old_start + 1})" if hunk.old_start is not None else ""
+        error.message = f"hunk {index + 1}{stated}: {error.message}"
+        error.details["hunk"] = index
+        if hunk.old_start is not None and isinstance(error, SearchNotFound):
+            error.details["line"] = hunk.old_start + 1
+        raise
+
+
+def _located(
+    hunk: PatchHunk, base: Document, standing: LineIndex, *, believed: bool, fuzzy: bool, window: range | None
+) -> Passage:
     if not hunk.old:
-        at = _insertion(hunk, index, base)
+        at = _insertion(hunk, base)
         return Passage(at, at, tuple(_edits(hunk, at)))
     found: list[int] = []
     for reading in _readings(hunk):
@@ -60,10 +74,10 @@ def locate_hunk(
             break
     if not found:
         if not fuzzy:
-            raise _nowhere(hunk, index, base, "the base does not contain its context and removed lines")
-        return _alike(hunk, index, base)
+            raise _nowhere(hunk, base, "the base does not contain its context and removed lines")
+        return _alike(hunk, base)
     try:
-        at = _chosen(hunk, index, found, base, believed=believed)
+        at = _chosen(hunk, found, base, believed=believed)
     except SearchAmbiguous:
         inside = [at for at in found if at >= window.start and at + len(hunk.old) <= window.stop] if window else []
         if len(inside) != 1 or hunk.anchors or hunk.old_start is not None:
@@ -72,27 +86,19 @@ def locate_hunk(
     return Passage(at, at + len(hunk.old), tuple(_edits(hunk, at)))
 
 
-def _alike(hunk: PatchHunk, index: int, base: Document) -> Passage:
+def _alike(hunk: PatchHunk, base: Document) -> Passage:
     """Where its lines stand but for typography; never below another heading than it names, nor at a file's end."""
     scopes = below(base.lines, hunk.anchors)
+    name = "its passage of context and removed lines"
     try:
-        match = find(
-            base.lines,
-            hunk.old,
-            hunk.new,
-            f"hunk {index + 1}{_stated(hunk)}: its passage of context and removed lines",
-            within=lambda at: any(scope.start <= at < scope.stop for scope in scopes),
-        )
-    except SearchNotFound as error:
-        error.details |= _details(hunk, index)
-        raise
+        match = find(base.lines, hunk.old, hunk.new, name, within=lambda at: any(at in scope for scope in scopes))
     except SearchAmbiguous as error:
         error.hint = _MORE_CONTEXT
-        error.details = {"hunk": index, "lines": error.details["lines"]}
+        del error.details["count"]
         raise
     if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
         why = f"its lines are at line {match.start + 1} except for typography, and the hunk must end the file"
-        raise _nowhere(hunk, index, base, why)
+        raise _nowhere(hunk, base, why)
     return match
 
 
@@ -115,17 +121,17 @@ class LineIndex:
         return self._found[passage]
 
 
-def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, believed: bool) -> int:
+def _chosen(hunk: PatchHunk, found: list[int], base: Document, *, believed: bool) -> int:
     size = len(hunk.old)
     if found[-1] + size == len(base.lines) and (hunk.at_end or (hunk.old_no_newline and not base.final_newline)):
         return found[-1]
     if hunk.anchors and hunk.old_start is None:
         scopes = below(base.lines, hunk.anchors)
         if not scopes:
-            raise _nowhere(hunk, index, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} is not in the base")
+            raise _nowhere(hunk, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} is not in the base")
         inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if not inside:
-            raise _nowhere(hunk, index, base, f"its lines are not below {' / '.join(hunk.anchors)[:80]!r}")
+            raise _nowhere(hunk, base, f"its lines are not below {' / '.join(hunk.anchors)[:80]!r}")
         found = inside
     if len(found) == 1:
         return found[0]
@@ -140,9 +146,9 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
             return inside[0]
     lines = [at + 1 for at in found]
     raise SearchAmbiguous(
-        f"hunk {index + 1}{_stated(hunk)}: its lines occur {len(lines)} times in the base: lines {shown_lines(lines)}.",
+        f"its lines occur {len(lines)} times in the base: lines {shown_lines(lines)}.",
         hint=_MORE_CONTEXT,
-        details={"hunk": index, "lines": lines},
+        details={"lines": lines},
     )
 
 
@@ -158,7 +164,7 @@ def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
     return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
 
 
-def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:
+def _insertion(hunk: PatchHunk, base: Document) -> int:
     """Where lines go that name none of the file's: into an empty file, or at the end where that is said."""
     end = len(base.lines)
     if end == 0 or hunk.at_end:
@@ -166,9 +172,9 @@ def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:
     if hunk.counted and hunk.old_start == end and not hunk.anchors:
         return end
     raise SearchAmbiguous(
-        f"hunk {index + 1}{_stated(hunk)} only adds lines, and holds none that the file has: where they go is a guess.",
+        "it only adds lines, and holds none that the file has: where they go is a guess.",
         hint=_SOME_CONTEXT,
-        details={"hunk": index, "lines": []},
+        details={"lines": []},
     )
 
 
@@ -200,19 +206,10 @@ def _dedented(hunk: PatchHunk) -> bool:
     return bool(context & added - removed)
 
 
-def _nowhere(hunk: PatchHunk, index: int, base: Document, why: str) -> SearchNotFound:
+def _nowhere(hunk: PatchHunk, base: Document, why: str) -> SearchNotFound:
     error = not_found(base.lines, hunk.old, "")
-    error.message = f"hunk {index + 1}{_stated(hunk)}: {why}."
-    error.details |= _details(hunk, index)
+    error.message = f"{why}."
     return error
-
-
-def _details(hunk: PatchHunk, index: int) -> dict[str, object]:
-    return {"hunk": index} if hunk.old_start is None else {"hunk": index, "line": hunk.old_start + 1}
-
-
-def _stated(hunk: PatchHunk) -> str:
-    return f" (for line {hunk.old_start + 1})" if hunk.old_start is not None else ""
 
 
 def _edits(hunk: PatchHunk, start: int) -> list[Edit]:
