@@ -47,8 +47,8 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
     of a place beyond, up to `MAX_LINES`.
     """
     a, b = list(a), list(b)
-    head = _same_head(a, b)
-    tail = _same_tail(a, b, head)
+    head = _same(map(eq, a, b))
+    tail = _same(islice(map(eq, reversed(a), reversed(b)), min(len(a), len(b)) - head))
     len_a, len_b = len(a) - head - tail, len(b) - head - tail
     if not len_a or not len_b:
         gone, come = bytearray(b"\1") * len_a, bytearray(b"\1") * len_b
@@ -101,14 +101,6 @@ def _spread(flags: bytearray, kept: bytes) -> bytearray:
 
 
 # --- lines that need not be looked at --------------------------------------------------
-
-
-def _same_head(a: list[str], b: list[str]) -> int:
-    return _same(map(eq, a, b))
-
-
-def _same_tail(a: list[str], b: list[str], head: int) -> int:
-    return _same(islice(map(eq, reversed(a), reversed(b)), min(len(a), len(b)) - head))
 
 
 def _same(pairs: Iterable[bool]) -> int:

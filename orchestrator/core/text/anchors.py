@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.indent import Rebasing, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, indent_of
 from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.symbols import Outline, Symbol
-
-NEIGHBOURS = 100
-"""Lines around a place from which the width of a level of indentation is read."""
 
 
 def found_in(old: Sequence[str], current: Sequence[str], passage: Passage) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -135,7 +134,7 @@ def _chosen(hunk: PatchHunk, found: list[int], base: Document, *, believed: bool
         found = inside
     if len(found) == 1:
         return found[0]
-    stated = hunk.old_start if hunk.old_start is not None and _holds(found, hunk.old_start) else None
+    stated = hunk.old_start if hunk.old_start in found else None
     torn = stated is not None and contradicts(base.lines, hunk.anchors, stated + hunk.first_change)
     if believed and stated is not None and not torn:
         return stated
@@ -150,11 +149,6 @@ def _chosen(hunk: PatchHunk, found: list[int], base: Document, *, believed: bool
         hint=_MORE_CONTEXT,
         details={"lines": lines},
     )
-
-
-def _holds(ascending: Sequence[int], wanted: int) -> bool:
-    at = bisect_left(ascending, wanted)
-    return at < len(ascending) and ascending[at] == wanted
 
 
 def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:

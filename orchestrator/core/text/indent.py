@@ -8,6 +8,11 @@ from itertools import pairwise
 
 from orchestrator.core.text.literals import inside_strings
 
+NEIGHBOURS = 100
+"""Lines around a place from which the width of a level of indentation is read."""
+TAB = 4
+"""Columns that a tab counts beside blanks."""
+
 
 class Uncertain(Exception):
     """What a change means at a place is not sure; the text says what is in the way."""

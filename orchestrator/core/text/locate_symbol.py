@@ -10,14 +10,12 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit, edits_between
-from orchestrator.core.text.indent import depth_of, fitted, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted, indent_of
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.symbols import Outline, Symbol
 
 MOST_NAMES = 5
-NEIGHBOURS = 100
-"""Lines around a symbol from which its file's style of indentation is read."""
 UNINDENTED = frozenset({"markdown", "text"})
 """Languages in which the blanks of one block say nothing of another's."""
 COMMENTS = {"toml": "#", "yaml": "#", "markdown": "<!--"}
@@ -59,9 +57,11 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         )
     found = find_symbols(outline, change.symbol)
     if not found:
+        nearest = _nearest(outline, change.symbol)
+        meant = f" Nearest: {', '.join(str(one['name']) for one in nearest)}." if nearest else ""
         raise SymbolNotFound(
-            f"change {index + 1}: the file has no symbol {change.symbol!r}.{_meant(outline, change.symbol)}",
-            details={"change": index, "nearest": _nearest(outline, change.symbol)},
+            f"change {index + 1}: the file has no symbol {change.symbol!r}.{meant}",
+            details={"change": index, "nearest": nearest},
         )
     if len(found) > 1:
         lines = [symbol.line for _, symbol in found]
@@ -129,11 +129,6 @@ def _nearest(outline: Outline, name: str) -> list[dict[str, object]]:
         {"name": known[at][0], "line": known[at][1].line, "end_line": known[at][1].end_line, "score": score / 100}
         for at, score in sorted(scores.items(), key=lambda item: (-round(item[1], 1), item[0]))[:MOST_NAMES]
     ]
-
-
-def _meant(outline: Outline, name: str) -> str:
-    names = [str(near["name"]) for near in _nearest(outline, name)]
-    return f" Nearest: {', '.join(names)}." if names else ""
 
 
 _COMMENT = re.compile(r"\s*(?:#|//[/!]?|--|/\*\*?|\*|<!--)(?:\s|\Z)")

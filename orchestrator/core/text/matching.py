@@ -11,18 +11,14 @@ from rapidfuzz.distance import Indel
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.indent import Rebasing, Uncertain, depth_of, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, TAB, Rebasing, Uncertain, depth_of, indent_of
 from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.nearest import differences, nearest
 from orchestrator.core.text.normalised import check_new, indents, key_of, keys_of, rewritten
 
-NEIGHBOURS = 100
-"""Lines around a place from which the width of a level of indentation is read."""
 BLANKS = 0.1
 """What typography and indentation count for in a score."""
 COMPARED_CHARS = 400
-TAB = 4
-"""Columns that a tab counts beside blanks."""
 _OPENERS = (":", "{", "(", "[")
 _FLAT = ("-", ")", "]", "}")
 _ENDED = "_)]};\"'`"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.text.charsets import holds
 
 MOST_SUBMATCHES = 100
 """Of one line that are reported: a line may be the whole file."""
+Spans = tuple[tuple[int, int], ...]
+
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -25,7 +28,7 @@ class Match(msgspec.Struct, frozen=True):
 
     line: int
     text: str
-    submatches: tuple[tuple[int, int], ...]
+    submatches: Spans
     before: tuple[str, ...]
     after: tuple[str, ...]
 
@@ -67,7 +70,9 @@ class Pattern:
         if data.startswith(_WIDE_MARKS):
             return True
         if self.case_sensitive:
-            return self._needle in data or not (self.text.isascii() or data.isascii() or _is_utf8(data))
+            return self._needle in data or not (
+                self.text.isascii() or data.isascii() or holds(data, "utf-8") is not None
+            )
         if not data.isascii() or not self.text.isascii():
             return True
         return self._folded in data.lower()
@@ -86,7 +91,8 @@ def search(
 
     Cost: one pass of the expression over the text, then O(hits).
     """
-    spans = _inverted(lines, pattern) if invert else _straight(lines, pattern)
+    without = ((at, ()) for at, line in enumerate(lines) if not pattern.expression.search(line))
+    spans: Iterable[tuple[int, Spans]] = without if invert else _straight(lines, pattern)
     hits: list[Match] = []
     total = 0
     for at, submatches in spans:
@@ -98,7 +104,7 @@ def search(
     return Found(tuple(hits), total)
 
 
-def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, Spans]]:
     text = "\n".join(lines)
     if pattern.case_sensitive and pattern.text not in text:
         return
@@ -109,17 +115,3 @@ def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tup
         found = islice(pattern.expression.finditer(lines[line]), MOST_SUBMATCHES)
         yield line, tuple(match.span() for match in found)
         at = starts[line + 1]
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _inverted(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
-    for at, line in enumerate(lines):
-        if not pattern.expression.search(line):
-            yield at, ()

@@ -12,12 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from itertools import islice, takewhile
 
-from orchestrator.core.text.indent import depth_of
+from orchestrator.core.text.indent import TAB, depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-
-TAB = 4
-"""Columns that a tab counts beside blanks."""
 
 MOST_MEMBERS = 100
 """Lines of a block whose members say which one it is."""
