@@ -125,7 +125,7 @@ class Daemon:
             await self._extensions.load()
             services.journal.subscribe(self._extensions.observe)
             self._lock.say("looking at the files of the workspace")
-            engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
+            engine = await stack.enter_async_context(self._engine(services).running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(services, uid=os.getuid())
             dispatcher = Dispatcher(engine)
@@ -198,10 +198,9 @@ class Daemon:
         state = await restored(
             journal, doubts, progress=lambda at, head: self._lock.say(f"reading events: @{at} of @{head}")
         )
-        disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,
-            disk=disk,
+            disk=KernelDisk(),
             hidden=self._own.directories() if self._own.inside(config.workspace) else frozenset(),
             is_own=self._own.holds,
             step=self._step,
@@ -230,7 +229,7 @@ class Daemon:
         await _note_policy(services, policy)
         return services
 
-    def _engine(self, services: Services, watcher: Watcher | None) -> Engine:
+    def _engine(self, services: Services) -> Engine:
         config = self._config
         facts = DaemonFacts(
             pid=os.getpid(),
@@ -248,7 +247,7 @@ class Daemon:
             services,
             roots=(config.workspace,),
             facts=facts,
-            watcher=watcher,
+            watcher=self._watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
             reviewers=Reviewers(

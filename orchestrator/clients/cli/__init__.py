@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 - `context.py`: the global options, the connection, how an answer is printed. Begin here.
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
-- `files.py` (looking), `changes.py`, `conflicts.py`, `journal.py` (events, export, checkpoints), `replay.py` (the past
+- `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints), `replay.py` (the past
   as a folder), `daemon.py` (up, stop, mcp), `offline.py` (what works while the daemon is stopped).
 - `output.py`: where a command writes. `terminal.py`: the terminal's session, the approver code, progress.
 """
@@ -21,7 +21,7 @@ import click
 
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import OPERATIONS, POLICY_CHECK
-from orchestrator.clients.cli import changes, conflicts, daemon, files, journal, offline
+from orchestrator.clients.cli import conflicts, daemon, files, journal, offline
 from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, refusal_of, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.cli.replay import replay
@@ -84,10 +84,10 @@ def _assemble() -> None:
     for group, commands in (
         (orchestrator, (daemon.up, daemon.stop, daemon.mcp, daemon.completion, replay, *groups.values())),
         (orchestrator, (files.open_file, files.search, files.diff, files.blame, journal.log)),
-        (orchestrator, (changes.patch, changes.edit, changes.write)),
+        (orchestrator, (files.patch, files.edit, files.write)),
         (groups["approver"], (offline.approver_reset,)),
         (groups["conflicts"], (conflicts.conflicts_list, conflicts.conflicts_show, conflicts.conflicts_resolve)),
-        (groups["lease"], (changes.reserve,)),
+        (groups["lease"], (files.reserve,)),
         (groups["policy"], (check,)),
         (groups["journal"], (journal.query, journal.export, journal.checkpoint, journal.redact, journal.rebuild)),
         (groups["journal"], (journal.archive, offline.verify, offline.backup, offline.restore, offline.adopt)),

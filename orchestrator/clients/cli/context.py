@@ -58,8 +58,7 @@ class Settings:
 
     def daemon(self) -> locations.Location:
         """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `wait_for`."""
-        with terminal.progress() as doing:
-            found = wait_for(self.root, self.state_dir, Waiting(doing=doing))
+        found = wait_for(self.root, self.state_dir, Waiting(doing=terminal.progress()))
         if found is None:
             raise DaemonUnreachable(f"no daemon runs for {self.root}")
         return found

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -52,10 +51,9 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    with terminal.progress() as doing:
-        location, started = daemon_launcher.ensure(
-            root, settings.state_dir, options=options, timeout_s=None, doing=doing
-        )
+    location, started = daemon_launcher.ensure(
+        root, settings.state_dir, options=options, timeout_s=None, doing=terminal.progress()
+    )
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
@@ -75,7 +73,11 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     )
     if code is not None and not settings.json:
         terminal.show(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
-    return settings.show(found, _up_lines(found))
+    state = f"{'started' if started else 'running'}, pid {found.pid}"
+    where = facts(("daemon", state), ("workspace", found.workspace), ("socket", found.socket))
+    agents = (line for agent, how in found.connect.items() for line in (f"  {agent}:", f"    {escaped(how)}"))
+    notes = (f"note: {escaped(note)}" for note in found.amiss)
+    return settings.show(found, (*where, *notes, "connect an agent:", *agents))
 
 
 @click.command(cls=Command)
@@ -138,19 +140,6 @@ def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -
     command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options, *variables]
     os.chdir("/")
     os.execve(command[0], command, daemon_launcher.environment(state))
-
-
-def _up_lines(up: UpFacts) -> Iterator[str]:
-    yield from facts(
-        ("daemon", f"{'started' if up.started else 'running'}, pid {up.pid}"),
-        ("workspace", up.workspace),
-        ("socket", up.socket),
-    )
-    yield from (f"note: {escaped(note)}" for note in up.amiss)
-    yield "connect an agent:"
-    for agent, how in up.connect.items():
-        yield f"  {agent}:"
-        yield f"    {escaped(how)}"
 
 
 def _connecting(workspace: str) -> dict[str, str]:

@@ -7,8 +7,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -38,28 +37,17 @@ def show(text: str) -> None:
         file.write(text)
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Shows on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
-    terminal, since, shown_at = sys.stderr.isatty(), time.monotonic(), 0.0
+def progress() -> Callable[[str], None]:
+    """Reports on stderr what a start is at, once it takes long."""
+    shown_at = time.monotonic() + SHORT_S - LINE_EVERY_S
 
     def doing(what: str) -> None:
         nonlocal shown_at
-        now = time.monotonic()
-        if now - since > SHORT_S and (terminal or now - shown_at > LINE_EVERY_S):
-            shown_at = now
-            print(
-                f"\r\x1b[K{what}" if terminal else f"the daemon is {what}",
-                end="" if terminal else "\n",
-                file=sys.stderr,
-            )
-            sys.stderr.flush()
+        if time.monotonic() - shown_at > LINE_EVERY_S:
+            shown_at = time.monotonic()
+            print(f"the daemon is {what}", file=sys.stderr, flush=True)
 
-    try:
-        yield doing
-    finally:
-        if terminal and shown_at:
-            print("\r\x1b[K", end="", file=sys.stderr)
+    return doing
 
 
 def approver_code(*, ask: bool) -> str | None:
