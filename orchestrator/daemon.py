@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from importlib import resources
 from pathlib import Path
@@ -40,6 +41,7 @@ from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
+from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.watcher import Watcher
 from orchestrator.review.reviewers import Reviewers
 from orchestrator.servers.auth import Authenticator
@@ -250,15 +252,19 @@ class Daemon:
             watcher=self._watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
-            reviewers=Reviewers(
-                lambda: services.policy,
-                clock=services.clock,
-                environment=os.environ,
-                variables_fd=config.variables_fd,
-                workspace=config.workspace,
-                extensions=self._extensions,
-            ),
+            reviewers=self._reviewers(services),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
+        )
+
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
+        config = self._config
+        return Reviewers(
+            lambda: services.policy,
+            clock=services.clock,
+            environment=os.environ,
+            variables_fd=config.variables_fd,
+            workspace=config.workspace,
+            extensions=self._extensions,
         )
 
     # --- the outside --------------------------------------------------------------------
