@@ -17,7 +17,7 @@ from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown,
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.projections.seen import SeenFile
+from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.room import Room, json_size

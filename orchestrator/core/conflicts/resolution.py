@@ -170,13 +170,9 @@ def ignored_as(conflict: Conflict | None, review: Review | None) -> Ignored:
         return "closed"
     if review is None:
         return "unknown"
-    match review.state:
-        case "requested":
-            return ""
-        case "failed":
-            return "late"
-        case "answered" | "accepted" | "rejected":
-            return "double"
+    if review.state == "requested":
+        return ""
+    return "late" if review.state == "failed" else "double"
 
 
 def choices_of(verdict: Verdict, regions: Mapping[int, tuple[str, ...]], sides: Sides) -> Choices:

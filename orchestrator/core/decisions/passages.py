@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.decision import Base, Facts, Held, Need
 from orchestrator.core.errors import (
     BinaryFile,
@@ -21,6 +22,7 @@ from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.core.text.locate import Found
+from orchestrator.core.text.regions import merged
 
 
 class Locate(Protocol):
@@ -162,30 +164,21 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
 def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[tuple[int, int]]]:
     """Blocks of lines, and which of them are shown whole. The first places have the first claim on the tokens."""
     room = SHOWN_TOKENS
-    kept: list[tuple[int, int]] = []
-    for start, end in (window for span in spans for window in _windows([span], current.line_count)):
+    kept: list[LineRange] = []
+    for first, final in spans:
+        start, end = max(1, first - SHOWN_AROUND), min(current.line_count, final + SHOWN_AROUND, first + SHOWN_MOST)
+        if start > end:
+            continue
         last = fit(current.lines, start, end, room)
         room -= tokens.estimate("".join(current.lines[start - 1 : last])) + 2 * (last + 1 - start)
-        kept.append((start, last))
+        kept.append(LineRange(start, last))
         if room < 50:
             break
     blocks: list[str] = []
     shown: list[tuple[int, int]] = []
-    for start, end in _windows(kept, current.line_count, around=0):
-        text, cut = render(current.lines[start - 1 : end], start)
+    for span in merged(tuple(kept)):
+        text, cut = render(current.lines[span.start - 1 : span.end], span.start)
         blocks.append(text)
         if not cut:
-            shown.append((start, end))
+            shown.append((span.start, span.end))
     return blocks, shown
-
-
-def _windows(spans: Sequence[tuple[int, int]], line_count: int, *, around: int = SHOWN_AROUND) -> list[tuple[int, int]]:
-    """The spans with some lines around each, joined where they touch, none longer than a screen."""
-    windows: list[tuple[int, int]] = []
-    for a, b in sorted(spans):
-        start, end = max(1, a - around), min(line_count, b + around, a + SHOWN_MOST)
-        if windows and start <= windows[-1][1] + 1:
-            windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
-        elif start <= end:
-            windows.append((start, end))
-    return windows

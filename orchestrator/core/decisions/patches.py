@@ -33,7 +33,7 @@ from orchestrator.core.errors import (
     SearchNotFound,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, show
-from orchestrator.core.projections.seen import Rule
+from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.left_out import refuse_elided_whole
 from orchestrator.core.text.hunks import FilePatch

@@ -43,14 +43,8 @@ def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     out: list[Piece] = []
     for piece in pieces:
         last = out[-1] if out else None
-        if (
-            last is not None
-            and not last.added
-            and not piece.added
-            and last.origin == piece.origin
-            and last.seen.end + 1 == piece.seen.start
-            and last.start + last.length == piece.start
-        ):
+        follows = (piece.origin, piece.seen.start, piece.start, False)
+        if last and (last.origin, last.seen.end + 1, last.start + last.length, last.added or piece.added) == follows:
             seen = LineRange(last.seen.start, piece.seen.end)
             out[-1] = Piece(piece.origin, seen, last.start, last.length + piece.length)
         else:

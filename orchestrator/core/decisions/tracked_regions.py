@@ -15,8 +15,7 @@ from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.stale_regions import Lines, Piece, hunks_between, piece_of, pieces
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.read_sets import At, ReadRecord
-from orchestrator.core.projections.seen import united
-from orchestrator.core.text.regions import meet, overlap, place, survivors, touches
+from orchestrator.core.text.regions import meet, overlap, place, survivors, touches, united
 
 Authors: TypeAlias = tuple[tuple[str, Seq], ...]
 """Who changed some lines, each with the first change; those of one change are shared by all who follow it."""

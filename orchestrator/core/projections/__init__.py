@@ -3,7 +3,7 @@
 Begin with state.py, which folds every event into all projections; base.py says what a projection is.
 
 - registry: what each file holds now; encodings: how a content is encoded where its bytes don't say
-- sessions, seen, read_sets: what each session was shown, changed and works on, and which lines it knows
+- sessions, read_sets: what each session was shown, changed and works on, and which lines it knows
 - recent_versions: the latest versions of each file
 - pending, leases, identities: what waits or is reviewed, what is reserved, who may call
 - snapshots: the whole state as bytes, and back

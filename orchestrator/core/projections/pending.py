@@ -195,11 +195,9 @@ class Pending(Projection):
         self, agent: AgentName, path: WorkspacePath, version: Seq, state: Literal["waiting", "granted"]
     ) -> Approval | None:
         """The request for exactly this read that still waits, or was granted and is not used yet."""
-        for approval in self.waiting() if state == "waiting" else self.granted():
-            request = approval.request
-            if approval.agent == agent and request.read_version == version and request.paths[0].path == path:
-                return approval
-        return None
+        requests = (item for item in self._approvals.values() if (item.state, item.agent) == (state, agent))
+        wanted = (version, path)
+        return next((it for it in requests if (it.request.read_version, it.request.paths[0].path) == wanted), None)
 
     def open_intents(self) -> tuple[Intent, ...]:
         """Intents without an outcome, oldest first."""

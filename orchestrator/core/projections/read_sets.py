@@ -1,13 +1,14 @@
-"""Read sets: which lines of which version each session saw last, and whether others touched the file since.
+"""Read sets: what a session was shown of a file, and whether others touched the file since.
 
-A view is a short history of read records. Contents are not at hand here: what became of the lines is for
+`SeenFile` has the lines by version: which version a change is made against. `View` says what the session knows: a view
+is a short history of read records. Contents are not at hand here: what became of the lines is for
 `decisions.stale_regions` to say, and only of views that somebody else touched. Reads, own writes and notices
 move a view on; nothing else does.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,14 +17,85 @@ from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.events.files import SeenLines
 from orchestrator.core.events.sessions import NotifiedPath
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.projections.seen import merged
-from orchestrator.core.text.regions import hull, survivors, written
+from orchestrator.core.text.regions import hull, merged, survivors, written
 
 MOST_READ_RECORDS = 16
 MOST_NAMES = 8
 MOST_HUNKS = 200
 OUTSIDE = "outside"
 """Who changed a file, where only the disk tells that somebody did."""
+
+
+KEPT_VERSIONS = 8
+"""Older versions of a file are forgotten per session; a base that old must be named."""
+
+
+Rule = Literal["seen", "whole", "none"]
+"""Of what a session saw, the base of a change that names none. `seen`: the newest version of which it saw any part.
+`whole`: the newest that it saw whole. `none`: the change needs no base."""
+
+
+class Coverage(msgspec.Struct, frozen=True, gc=False):
+    """Lines of one version that were shown, merged and in order; `whole` means every one of them."""
+
+    ranges: tuple[LineRange, ...]
+    total_lines: int
+    whole: bool
+
+
+class SeenFile(msgspec.Struct, frozen=True, gc=False):
+    """All that one session was shown of one file, by version; the dict is never altered."""
+
+    versions: dict[Seq, Coverage] = {}
+
+    @property
+    def newest(self) -> Seq | None:
+        """The newest version of which any part was shown."""
+        return max(self.versions, default=None)
+
+    @property
+    def newest_whole(self) -> Seq | None:
+        """The newest version of which every line was shown."""
+        return max((seq for seq, coverage in self.versions.items() if coverage.whole), default=None)
+
+    def base(self, rule: Rule) -> tuple[Seq, bool] | None:
+        """The version that a change is made against if it names none, and whether it was seen whole."""
+        version = {"seen": self.newest, "whole": self.newest_whole, "none": None}[rule]
+        return None if version is None else (version, self.versions[version].whole)
+
+    def coverage(self, version: Seq) -> Coverage | None:
+        return self.versions.get(version)
+
+    def shown(self, seen: SeenLines) -> SeenFile:
+        """After lines were shown; a cut line makes its answer count as part only."""
+        known = self.versions.get(seen.version)
+        ranges = known.ranges if known else ()
+        if not seen.cut:
+            ranges = merged((*ranges, *seen.ranges))
+        whole = bool(known and known.whole) or (
+            not seen.cut
+            and (
+                seen.total_lines == 0
+                or (len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines)
+            )
+        )
+        coverage = Coverage(ranges, seen.total_lines, whole)
+        return self if known == coverage else self._with(seen.version, coverage)
+
+    def written(self, version: Seq, *, whole: bool) -> SeenFile:
+        """After the session's own change made this version."""
+        return self._with(version, Coverage((), 0, whole))
+
+    def trimmed(self) -> SeenFile:
+        """Without versions that are no base of a change any more: all but the newest, and the newest seen whole."""
+        bases = {self.newest, self.newest_whole}
+        return SeenFile({seq: coverage for seq, coverage in self.versions.items() if seq in bases})
+
+    def _with(self, version: Seq, coverage: Coverage) -> SeenFile:
+        versions = {**self.versions, version: coverage}
+        while len(versions) > KEPT_VERSIONS:
+            del versions[min(versions)]
+        return SeenFile(versions)
 
 
 class At(NamedTuple):
@@ -102,9 +174,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
 
     def touched_by(self, who: str, seq: Seq) -> View:
         """After somebody else's change."""
-        # Written out: `replace` takes ten times as long, and every change comes through here for every reader.
-        others = _with(self.other_authors, who, seq)
-        return View(self.read_records, others, seq, self.notified, self.moved_from, self.shown)
+        return msgspec.structs.replace(self, other_authors=_with(self.other_authors, who, seq), touched=seq)
 
     def told(self, notice: NotifiedPath) -> View:
         """After a notice of what others did."""

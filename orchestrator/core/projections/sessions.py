@@ -34,9 +34,8 @@ from orchestrator.core.events.sessions import (
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.read_sets import OUTSIDE, View
+from orchestrator.core.projections.read_sets import OUTSIDE, SeenFile, View
 from orchestrator.core.projections.registry import Registry
-from orchestrator.core.projections.seen import SeenFile
 
 RECENT = 200
 """Files, views and changes that a session holds at most; the oldest fall out, and of a view nothing more is told."""

@@ -9,9 +9,9 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.projections.seen import merged
 from orchestrator.core.text.diff import Hunk, counts, cut, diff, unified
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.regions import merged
 from orchestrator.core.text.room import Room, size
 
 

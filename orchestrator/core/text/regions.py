@@ -91,3 +91,33 @@ def place(start: int, length: int, hunks: Sequence[LineHunk], *, edges: bool = F
             first = min(first, hunk.new_start)
             last = hunk.new_start + hunk.new_len + max(0, start + length - end)
     return first, max(0, last - first)
+
+
+def merged(ranges: tuple[LineRange, ...]) -> tuple[LineRange, ...]:
+    """Overlapping and touching ranges joined, in order."""
+    out: list[LineRange] = []
+    for span in sorted(ranges, key=lambda r: (r.start, r.end)):
+        if span.end < span.start:
+            continue
+        if out and span.start <= out[-1].end + 1:
+            out[-1] = LineRange(out[-1].start, max(out[-1].end, span.end))
+        else:
+            out.append(span)
+    return tuple(out)
+
+
+def united(known: Sequence[LineRange], more: Sequence[LineRange]) -> tuple[LineRange, ...]:
+    """Ranges with what is seen besides: each of those joins what it overlaps or touches.
+
+    Two of `known` that touch stay apart, unless one of `more` spans or touches both: what stood between them
+    was taken away unseen. A range without lines (end < start) says that nothing stands there: it joins both sides.
+    """
+    out = list(known)
+    for span in more:
+        near = [other for other in out if other.start <= span.end + 1 and other.end >= span.start - 1]
+        if span.end >= span.start:
+            near.append(span)
+        if near:
+            joined = LineRange(min(one.start for one in near), max(one.end for one in near))
+            out = sorted([*(one for one in out if one not in near), joined], key=lambda one: one.start)
+    return tuple(out)

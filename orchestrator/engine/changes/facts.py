@@ -19,7 +19,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
-from orchestrator.core.projections.seen import Rule
+from orchestrator.core.projections.read_sets import Rule
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
 from orchestrator.engine.reads.past_versions import PastVersions

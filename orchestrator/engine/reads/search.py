@@ -18,10 +18,10 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.encodings import NOTHING, Known
-from orchestrator.core.projections.seen import merged
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import MAX_LINE
+from orchestrator.core.text.regions import merged
 from orchestrator.core.text.room import Room, size
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller

@@ -14,9 +14,8 @@ from orchestrator.core.decisions.stale_regions import MOST_HUNKS, Lines, Piece, 
 from orchestrator.core.decisions.tracked_regions import Tracker
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.read_sets import At, ReadRecord
-from orchestrator.core.projections.seen import merged
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import line_by_line, survivors
+from orchestrator.core.text.regions import line_by_line, merged, survivors
 
 PATH = WorkspacePath("a.py")
 
