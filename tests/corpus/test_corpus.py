@@ -45,7 +45,7 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
         for file in parsed.files:
             source = WorkspacePath(file.old_path or file.new_path or case.path or "")
             target = WorkspacePath(file.new_path or source) if file.renames else source
-            parts.append(FilePart(path=source, target=target, patch=file, stands=source in before))
+            parts.append(FilePart(path=source, target=target, patch=file, exists=source in before))
         command = Patch(files=tuple(parts), fuzzy=True)
         outcome = decided(command, {path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)

@@ -23,7 +23,7 @@ from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import Document
 
 ABSENT = Seq(0)
-"""As a version: nothing stood at the path."""
+"""As a version: the path was absent."""
 
 LOOK = "Look at it with `orchestrator conflicts show {}` or list_conflicts, then choose again."
 
@@ -31,7 +31,7 @@ LOOK = "Look at it with `orchestrator conflicts show {}` or list_conflicts, then
 def authorize_resolution(
     conflict: Conflict, choice: str, agent: AgentName, access: Mapping[WorkspacePath, tuple[Allow | NeedApproval, bool]]
 ) -> None:
-    """An agent resolves where policy lets it review, sees all that it judges, and never lets its own side stand.
+    """An agent resolves where policy lets it review, sees all that it judges, and never chooses its own side.
 
     `access`: for each path of the conflict what policy says of a review there, and whether the agent may
     read it. Where policy asks about a review, the resolving change waits for a person; to keep the current
@@ -125,22 +125,22 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
 class VersionRequired(
     CallerError,
     code="version_required",
-    hint="Send `on` (--on @N) with the current version that list_conflicts told you when you looked.",
+    hint="Send `on` (--on @N) with the current version that list_conflicts showed you.",
 ):
-    """The choice does not say which version of the file it was made for, and could undo what came since."""
+    """The choice does not say which version of the file it was made for, and could undo later changes."""
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)
         super().__init__(
             f"{number}: {why}; name the version that you looked at",
             hint="Send `on` (--on @N) with the current version that list_conflicts or "
-            f"`orchestrator conflicts show {number}` told you when you looked.",
+            f"`orchestrator conflicts show {number}` showed you.",
             details={"conflict": number},
         )
 
 
 class ConflictMoved(CallerError, code="conflict_moved", hint="Look at the conflict again, and choose again."):
-    """The file, or the review, went on since the caller looked: the choice would mean something else."""
+    """The file, or the review, has changed since the caller looked: the choice would mean something else."""
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)

@@ -20,7 +20,7 @@ from orchestrator.core.text.encoding import decode
 from orchestrator.core.three_way import Region
 
 MOST_ATTEMPTS = 2
-"""Of one reviewer, where its first came to nothing through no fault of its own."""
+"""Of one reviewer, where its first failed through no fault of its own."""
 
 UNSPENT = frozenset({"daemon_restarted", "conflict_moved"})
 """Failures that are not the reviewer's."""
@@ -111,8 +111,8 @@ def held_for_review(
 def next_reviewer(route: Route, reviews: Sequence[Review]) -> str | None:
     """Who in a route's chain is to be asked, after those that were; None: nobody, or a person.
 
-    A reviewer whose request came to nothing by our doing is asked once more; any other failure, or a
-    rejection, hands on to the next. Reviews under other routes count for nothing.
+    A reviewer whose request failed by our doing is asked once more; after any other failure, or a
+    rejection, the next is asked. Reviews under other routes count for nothing.
     """
     for name in route.reviewers:
         own = [review for review in reviews if review.route == route.name and review.reviewer == name]

@@ -133,7 +133,7 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
 
 
 def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
-    """Whether a whole text could have come by choosing for the regions alone: all `gaps` stand in it, in order.
+    """Whether a whole text could have come by choosing for the regions alone: it has all `gaps`, in order.
 
     The first begins it and the last ends it. Cost: O(lines) for each gap at worst.
     """

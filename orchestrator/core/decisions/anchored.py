@@ -66,7 +66,7 @@ def whole_elsewhere(old: Document, current: Document, found: Found) -> list[Edit
 
 
 def _in_order(old: Document, current: Document, found: Found, edits: list[Edit]) -> list[Edit] | None:
-    """The edits, ascending; None where two meet, or where one would stand below other lines than in the base."""
+    """The edits, ascending; None where two meet, or where one would be below other lines than in the base."""
     below = Surroundings(old.lines, current.lines)
     if any(
         below.differ((was.start, _rows(old, was)), (edit.start, _rows(current, edit)))
@@ -105,7 +105,7 @@ def _edits(old: Sequence[str], current: Sequence[str], passage: Passage) -> list
 def _in_symbol(
     old: Document, current: Document, passage: Passage, outlines: Sequence[Outline | None]
 ) -> list[Edit] | None:
-    """The edits at the place where the passage stands in its symbol, which may have been moved."""
+    """The edits at the place of the passage in its symbol, which may have been moved."""
     before, after = outlines
     both = symbol_around(passage, (before, after)) if before is not None and after is not None else None
     if both is None:

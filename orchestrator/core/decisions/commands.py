@@ -39,7 +39,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A change that somebody wants."""
 
     lenient: ClassVar[bool] = False
-    """Whether it goes on without a path at which no regular file stands that can be read."""
+    """Whether it leaves out a path that holds no regular file that can be read."""
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -53,7 +53,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reads(self) -> bool:
-        """Whether its outcome tells the caller something of the file's content."""
+        """Whether its outcome shows the caller something of the file's content."""
         return False
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
@@ -283,14 +283,14 @@ class Resolve(OnePath, frozen=True, kw_only=True):
     """What a person chose for a conflict, put in place of the content that they saw."""
 
     current: Digest | None  # what the file held when they chose
-    chosen: bytes | None  # None: nothing shall stand there
+    chosen: bytes | None  # None: the file shall be absent
     strict: bool = False  # made for exactly that content: to be made again where the file moved on
     reviews: bool = False  # an agent chose, so that policy must let it review here
     rule: ClassVar[Rule] = "none"
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        carried = PermissionCheck("write" if self.chosen is not None else "delete", self.path)
-        return (PermissionCheck("review", self.path), carried) if self.reviews else (carried,)
+        change = PermissionCheck("write" if self.chosen is not None else "delete", self.path)
+        return (PermissionCheck("review", self.path), change) if self.reviews else (change,)
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]

@@ -114,7 +114,7 @@ def _quoted(changes: Sequence[Change], held: Held) -> bool:
 
 
 def _needed(document: Document | None) -> Document | None:
-    """A text whose encoding its bytes do not tell."""
+    """The text, if its bytes alone do not decode to it."""
     if document is None or (document.encoding == "utf-8" and not document.kept and document.runs is None):
         return None
     return document

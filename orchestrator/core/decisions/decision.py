@@ -48,19 +48,19 @@ class Facts(msgspec.Struct, frozen=True):
     """
 
     path: WorkspacePath
-    held: Held | None  # None: nothing stands there
+    held: Held | None  # None: absent
     version: Seq | None  # of what is held
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
     content_hidden: bool = False  # the caller may not know the content: no outcome may depend on it
     only_own_changes: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
-    edits: EditRules | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
-    error: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
+    edits: EditRules | None = None  # what policy lets a merge resolve; None: nothing, it merges as git does
+    error: OrchestratorError | None = None  # why it can't be read: no regular file, or too large a one
 
     @property
     def base_is_current(self) -> bool:
-        """Whether the base stands there now. A caller who may not know the content learns no more than versions."""
+        """Whether the path holds the base now. A caller who may not know the content learns no more than versions."""
         if self.base is None or self.held is None:
             return False
         return self.base.version == self.version if self.content_hidden else self.base.digest == self.held.digest
@@ -79,7 +79,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def base_version(self) -> Seq | None:
-        """The version that a change is made against; without a base, what stands there now."""
+        """The version that a change is made against; without a base, the present one."""
         return self.base.version if self.base is not None else self.version
 
     def need_outlines(self, texts: Mapping[Digest, bytes]) -> Need | None:
@@ -127,9 +127,9 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     change: Seq
-    agent: AgentName | None  # None: by other hands
+    agent: AgentName | None  # None: an external change
     on: tuple[Seq, ...]  # the changes that are undone
-    overlaps: bool  # it stands in the way; else it is kept
+    overlaps: bool  # it is in the way; else it is kept
 
 
 class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,12 +138,12 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     base: Digest | None
     base_version: Seq | None
-    proposed: bytes | None  # None: the proposal is that nothing stands there
+    proposed: bytes | None  # None: the proposal is to remove the file
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
     regions: tuple[Region, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
-    names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: not shown to who may not see all
+    names: tuple[WorkspacePath, ...] = ()  # other paths that held contents of it: not shown to who may not see all
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ def replaced(
     *,
     hunks: tuple[LineHunk, ...] | None = None,
 ) -> PathChange:
-    """A path at which a new content stands. `before`, `after`: the texts, None where it is none; `hunks` if known."""
+    """A path that gets a new content. `before`, `after`: the texts, None where it is none; `hunks` if known."""
     return PathChange(
         path,
         held.digest if held is not None else None,
@@ -205,7 +205,7 @@ def replaced(
 
 
 def removed(path: WorkspacePath, held: Held) -> PathChange:
-    """A path at which nothing stands any more."""
+    """A path whose file is removed."""
     text = held.text
     return PathChange(path, held.digest, None, hunks=_hunks(text, EMPTY), mode=held.mode, binary=text is None)
 

@@ -1,4 +1,4 @@
-"""Files through time: what was made, changed, moved and removed, told file by file instead of path by path."""
+"""Files through time: what was made, changed, moved and removed, file by file instead of path by path."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ NO_MODES: Modes = {}
 class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that happened to a file. A content of None: it was not there."""
 
-    path: WorkspacePath  # where it stood afterwards, or until it was removed
-    was: WorkspacePath  # where it stood before
+    path: WorkspacePath  # afterwards, or until it was removed
+    was: WorkspacePath  # the path before
     seq: Seq
-    changes: tuple[Seq, ...]  # of each row that tells it: its intent, or the outside event itself
+    changes: tuple[Seq, ...]  # of each of its rows: the intent, or the external event itself
     agent: AgentName | None
     before: Digest | None
     after: Digest | None
     mode_before: int | None
     mode_after: int | None
-    keys: tuple[Key, ...]  # the rows that tell it: two for a move
+    keys: tuple[Key, ...]  # its rows: two for a move
 
     @property
     def change(self) -> Seq:
@@ -49,8 +49,8 @@ class Lineage:
 
     def __init__(self, modes: Modes) -> None:
         self.steps: list[Step] = []
-        self.path: WorkspacePath | None = None  # where it stands now; None: removed
-        self.over: Lineage | None = None  # the file that went as this one was moved over it in the last step
+        self.path: WorkspacePath | None = None  # the present one; None: removed
+        self.over: Lineage | None = None  # the file that the last step moved it over
         self._modes = modes
 
     @property
@@ -58,8 +58,8 @@ class Lineage:
         """Every path that it ever had."""
         return frozenset(name for step in self.steps for name in (step.path, step.was))
 
-    def take(self, row: VersionRow, path: WorkspacePath | None) -> None:
-        """What happened next; `path` is where it stands then."""
+    def take(self, row: VersionRow) -> None:
+        """What happened next."""
         last = self.steps[-1] if self.steps else None
         before = last.after if last else None
         after = (row.digest or UNKNOWN) if row.present else None
@@ -77,7 +77,7 @@ class Lineage:
                 keys=((row.path, row.seq),),
             )
         )
-        self.path = path
+        self.path = row.path if row.present else None
         self.over = None
 
     def _mode_before(self, last: Step, seq: Seq) -> int | None:
@@ -86,7 +86,7 @@ class Lineage:
         return later[-1] if later else last.mode_after
 
     def also(self, key: Key, change: Seq) -> None:
-        """The last step is told by this row too; other hands' moves are two events."""
+        """The last step has this row too; an external move is two events."""
         last = self.steps[-1]
         changes = last.changes if change in last.changes else (*last.changes, change)
         self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key), changes=changes)
@@ -95,66 +95,65 @@ class Lineage:
 
 
 def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes = NO_MODES) -> tuple[Lineage, ...]:
-    """The files that stood at these paths at some time.
+    """The files that were at these paths at some time.
 
     `histories` holds, for each path, all its rows; a path that a file was moved to or from must be
     in it too, else its story ends or begins there.
     """
+    files = _Files(modes)
     rows = sorted((row for path in histories.values() for row in path), key=_order)
-    found: list[Lineage] = []
-    standing: dict[WorkspacePath, Lineage] = {}
-    left: dict[WorkspacePath, Lineage] = {}  # moved away in the step before, or removed; by where they stood
-    for _, group in groupby(rows, key=lambda row: row.seq):
-        together = tuple(group)
-        # Files that take each other's places: all have left before any arrives.
-        sources = {row.moved_from for row in together if row.present and row.moved_from is not None}
-        leaving = {source: standing.pop(source) for source in sources if source in standing}
-        left |= leaving
-        for row in together:
+    for _, rows_of_one in groupby(rows, key=lambda row: row.seq):
+        files.take(tuple(rows_of_one))
+    return tuple(files.found)
+
+
+class _Files:
+    """All files so far: those that are present, and those that left, by path."""
+
+    def __init__(self, modes: Modes) -> None:
+        self.found: list[Lineage] = []
+        self._modes = modes
+        self._present: dict[WorkspacePath, Lineage] = {}
+        self._left: dict[WorkspacePath, Lineage] = {}  # moved away or removed
+
+    def take(self, rows: tuple[VersionRow, ...]) -> None:
+        """One change. Files that take each other's places: all have left before any arrives."""
+        sources = {row.moved_from for row in rows if row.present and row.moved_from is not None}
+        leaving = {source: self._present.pop(source) for source in sources if source in self._present}
+        self._left |= leaving
+        for row in rows:
             if row.present:
-                _came(row, found, standing, leaving, left, modes)
-            elif row.path in standing:
-                lineage = standing.pop(row.path)
-                lineage.take(row, None)
-                left[row.path] = lineage
-            elif row.path in left:
-                left[row.path].also((row.path, row.seq), row.change or row.seq)
-    return tuple(found)
+                self._arrive(row, leaving)
+            elif row.path in self._present:
+                lineage = self._left[row.path] = self._present.pop(row.path)
+                lineage.take(row)
+            elif row.path in self._left:
+                self._left[row.path].also((row.path, row.seq), row.change or row.seq)
 
-
-def _came(
-    row: VersionRow,
-    found: list[Lineage],
-    standing: dict[WorkspacePath, Lineage],
-    leaving: dict[WorkspacePath, Lineage],
-    left: dict[WorkspacePath, Lineage],
-    modes: Modes,
-) -> None:
-    """A file stands where the row says: the one that stood there, one that was moved there, or a new one."""
-    source = row.moved_from
-    parted = source is not None and source not in leaving and source in left and left[source].path is None
-    arrives = parted or source in leaving
-    replaced = standing.get(row.path) if arrives else None
-    if replaced is not None:  # it went as this one came
-        replaced.take(msgspec.structs.replace(row, present=False), None)
-        left[row.path] = replaced
-    gone: Step | None = None
-    if source is not None and arrives:
-        lineage = leaving.pop(source) if source in leaving else left[source]
-        gone = lineage.steps.pop() if parted else None  # the removal was the first half of a move by other hands
-    elif row.path in standing:
-        lineage = standing[row.path]
-    else:
-        lineage = Lineage(modes)
-        found.append(lineage)
-    lineage.take(row, row.path)
-    lineage.over = replaced  # what tells one tells both
-    if gone is not None:
-        for key in gone.keys:
-            lineage.also(key, gone.change)
-    standing[row.path] = lineage
+    def _arrive(self, row: VersionRow, leaving: dict[WorkspacePath, Lineage]) -> None:
+        """The path holds a file: the one that was there, one that was moved there, or a new one."""
+        source, gone, replaced = row.moved_from, None, None
+        mover = leaving.pop(source, None) if source is not None else None
+        removed = self._left.get(source) if source is not None else None
+        if mover is None and removed is not None and removed.path is None:
+            mover, gone = removed, removed.steps.pop()  # the removal was the first half of an external move
+        if mover is not None:
+            replaced = self._present.get(row.path)
+        if replaced is not None:  # it is removed by the move
+            replaced.take(msgspec.structs.replace(row, present=False))
+            self._left[row.path] = replaced
+        lineage = mover or self._present.get(row.path)
+        if lineage is None:
+            lineage = Lineage(self._modes)
+            self.found.append(lineage)
+        lineage.take(row)
+        lineage.over = replaced  # rows of the one are rows of the other
+        if gone is not None:
+            for key in gone.keys:
+                lineage.also(key, gone.change)
+        self._present[row.path] = lineage
 
 
 def _order(row: VersionRow) -> tuple[int, bool, WorkspacePath]:
-    """By position; of one change, what came before what went, so that a move is seen as one."""
+    """By position; of one change, arrivals before removals, so that a move is seen as one."""
     return row.seq, not row.present, row.path

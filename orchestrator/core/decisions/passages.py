@@ -1,4 +1,4 @@
-"""Where a change's passages stand: in what the file holds, or in the version that its author saw."""
+"""Finds a change's passages in what the file holds, or in the version that its author saw."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def text_of(held: Held, path: WorkspacePath) -> Document:
 
 
 def _on_current(locate: Locate, facts: Facts, current: Document, *, lenient: bool) -> Place:
-    """The implied base lacks the text; take the file as it is, if the text stands there."""
+    """The implied base lacks the text; take the file as it is, if it has the text."""
     found = _found(locate, current, facts.path, lenient=lenient)
     warning = (
         f"the text is not in {show(facts.base.version) if facts.base else '?'}, the version this session saw last; "
@@ -120,14 +120,14 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
     try:
         locate(current, lenient=False)
     except (SearchNotFound, SearchAmbiguous) as present:
-        told = type(error)(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
+        based = type(error)(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
         if isinstance(present, SearchNotFound):
-            told.differences = present.differences
-        error = told
+            based.differences = present.differences
+        error = based
     except CallerError:
         pass
     else:
-        error.message = f"the text is not in {base}, the base, but it stands in the file as it is now"
+        error.message = f"the text is not in {base}, the base, but it is in the file as it is now"
         error.hint = "Send the change again without base, or with the present version as base."
     return _with_lines(error, current, facts.path)
 
@@ -152,9 +152,9 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
         spans = [(details["line"], details["line"])]
     blocks, shown = _shown(spans, current)
     if blocks:
-        told = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
+        differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
         notes = "".join(
-            f"lines {start}–{end} differ from the search (-):\n{text}\n" for (start, end), text in told if text
+            f"lines {start}–{end} differ from the search (-):\n{text}\n" for (start, end), text in differences if text
         )
         error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
         error.shown_lines = tuple(shown)

@@ -50,7 +50,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     target: WorkspacePath
     patch: FilePatch
-    stands: bool = True  # something was at `path` when the patch was read
+    exists: bool = True  # something was at `path` when the patch was read
 
     @property
     def creates(self) -> bool:
@@ -59,7 +59,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def replaces(self) -> bool:
         """Whether a whole new content takes the place of what is there."""
-        return self.patch.whole is not None and (self.stands or self.patch.old_path is not None)
+        return self.patch.whole is not None and (self.exists or self.patch.old_path is not None)
 
     @property
     def deletes(self) -> bool:
@@ -183,7 +183,7 @@ def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
     except (SearchNotFound, SearchAmbiguous):
         if facts.base is not None:
             raise
-        why = "this session has not seen it, and the patch's passages do not all stand there exactly once"
+        why = "this session has not seen it, and the patch's passages are not all in it exactly once"
         raise rebase.base_required(facts.path, why) from None
 
 

@@ -1,10 +1,10 @@
 """How a change comes to fit the file as it is now: on its base, moved, merged, or not at all.
 
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
-and every line that it replaces stands unchanged), `merged` (three-way, as `git merge-file` does it);
-only where that conflicts `anchored` (the passage was moved or indented with the symbol that it stands
-in, or indented where it stands), else a conflict; so is what would stand below another heading, item or block
-than in the base. `fuzzy`: it stands there but for typography.
+and every line that it replaces is unchanged), `merged` (three-way, as `git merge-file` does it);
+only where that conflicts `anchored` (the passage was moved or indented with its symbol, or
+indented in place), else a conflict; so is what would come below another heading, item or block than in the base.
+`fuzzy`: the passage is there but for typography.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CONTINUED = "the file's last line had no line end, so the text continues that li
 STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
 """Why a change waits that would go to one of them."""
 
-STILL_THERE = "lines that the change removes stand elsewhere by now"
+STILL_THERE = "lines that the change removes are elsewhere by now"
 """Why a change waits that would leave the file as it is."""
 
 
@@ -101,7 +101,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
     if facts.content_hidden and not facts.base_is_current:
         raise StaleBase(
             f"{facts.path} has changed since {show(base.version)}",
-            hint="file_info tells the version that stands there now.",
+            hint="file_info tells the present version.",
             details={"path": facts.path, "base": show(base.version)},
         )
     if held is None:
@@ -121,7 +121,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
 
 
 def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
-    """A text for a file that its author may not read. It fits whatever the file holds, so that nothing tells what.
+    """A text for a file that its author may not read. It fits whatever the file holds, so that no outcome tells what.
 
     It takes the file's encoding where that can hold it, else UTF-8; to a binary file its bytes are added.
     """
@@ -141,9 +141,9 @@ def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
 
 
 def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:
-    """Carry a change old → new onto what the file holds.
+    """Rebase a change old → new onto what the file holds.
 
-    `anchors` are (start, length) of the lines of `old` that the change looks at; if all stand
+    `anchors` are (start, length) of the lines of `old` that the change looks at; if all are
     unchanged the rung is `shifted`, else `merged`. `facts.held` must be there. Needs the outlines
     of both sides and of what comes out, where there is a grammar: it must still parse.
     """

@@ -20,13 +20,13 @@ class RollForward(msgspec.Struct, frozen=True):
 
 
 class SwapBack(msgspec.Struct, frozen=True):
-    """The change landed on what is somebody else's, and in the temporary file now: put that back."""
+    """The change replaced somebody else's content, which is in the temporary file now: put that back."""
 
     cause: AbortCause = "stale"
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """Somebody else's content stands there: leave it, keep all bytes, say so."""
+    """The path holds somebody else's content: leave it, keep all bytes, report it."""
 
 
 Verdict = Undo | RollForward | SwapBack | Keep
@@ -35,8 +35,8 @@ Verdict = Undo | RollForward | SwapBack | Keep
 def judge(
     intent: PathChange, *, found: Digest | None, temp: Digest | None, source: Digest | None, busy: bool = False
 ) -> Verdict:
-    """`found` is what stands at the path, `temp` what the temporary file holds, None for absent;
-    `source` what stands where a move came from. `busy`: another program holds the temporary file
+    """`found` is what the path holds, `temp` what the temporary file holds, None for absent;
+    `source` what the path holds that a move left. `busy`: another program holds the temporary file
     open, so that what it writes next would be lost with it."""
     if intent.renamed:
         return _judge_move(intent, found=found, source=source)

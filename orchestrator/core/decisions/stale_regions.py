@@ -1,4 +1,4 @@
-"""What became of the lines that a session saw: which of them others changed or took away, and what came between.
+"""What became of the lines that a session saw: which of them others changed or removed, and what they added between.
 
 By content alone: the text that it saw is compared with the text there is. Lines that merely moved, lines
 around them, and what was changed and changed back are not stale; nor is what the session wrote itself, or
@@ -21,14 +21,14 @@ from orchestrator.core.text.regions import hull, line_by_line, overlap
 Lines: TypeAlias = Sequence[str]
 
 MOST_HUNKS = 500
-"""Differences of two versions that are told apart; see `hunks_between`."""
+"""Differences of two versions that are kept separate; see `hunks_between`."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Seen lines that are otherwise now; `added`: two that followed one another, and lines came in between.
+    """Seen lines that are otherwise now; `added`: two that followed one another, and lines were added in between.
 
-    `seen` counts in the text of `origin`; `start` (0-based) and `length` are what stands in their place,
-    or what came in between.
+    `seen` counts in the text of `origin`; `start` (0-based) and `length` are what replaced them,
+    or what was added in between.
     """
 
     origin: At
@@ -87,10 +87,10 @@ def piece_of(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk],
 
 
 def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> bool:
-    """Whether an insertion stands between lines of one range, and nowhere at its edge.
+    """Whether an insertion is between lines of one range, and nowhere at its edge.
 
-    Where it repeats its neighbours it can be told to stand higher or lower, with the same text. One that can
-    be told to stand at the edge left the range as it was: as when a block comes after one that ends the same.
+    Where it repeats its neighbours its place may be higher or lower, with the same text. If it may be at the
+    edge, the range is as it was: as when a block comes after one that ends the same.
     """
     hunk = hunks[n]
     span = next((span for span in ranges if span.start <= hunk.old_start < span.end), None)

@@ -76,7 +76,7 @@ def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
     raise SearchNotFound(
         f"the search text is at line {line} except for typography or indentation, and with its replacement the file "
         f"would not parse as {after.language} any more.",
-        hint="Send it again, quoted as the lines stand there.",
+        hint="Send it again, quoted as the lines are there.",
         details={
             "path": facts.path,
             "line": line,
@@ -86,7 +86,7 @@ def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
 
 
 def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
-    """Why a change that names its symbols may not go where it was carried to, as they stand elsewhere; "" if it may."""
+    """Why a change that names its symbols may not go where it was rebased to, as they are elsewhere; "" if it may."""
     outline = facts.outlines.get(facts.held.digest) if facts.held else None
     if not found.symbols or outline is None:
         return ""
@@ -99,15 +99,15 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
         symbol = known[0][1]
         spans.append((symbol.line - 1, symbol.end_line))
         if not any(symbol.line - 1 <= hunk.old_start <= symbol.end_line for hunk in hunks):
-            return f"and what was {name} stands elsewhere by now"
+            return f"and what was {name} is elsewhere by now"
     inside = (any(a <= hunk.old_start <= hunk.old_start + hunk.old_len <= b for a, b in spans) for hunk in hunks)
     if found.named_only and not all(inside):
-        return f"and what was {', '.join(found.symbols[:MOST_NAMED])} stands elsewhere by now"
+        return f"and what was {', '.join(found.symbols[:MOST_NAMED])} is elsewhere by now"
     return ""
 
 
 def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:  # noqa: PLR0911  # one return for each check
-    """A change that was carried from `old` onto `current`, looked at as code.
+    """A change that was rebased from `old` onto `current`, looked at as code.
 
     A conflict where both sides parsed without errors and the result does not; else with the names of what both
     sides touched. As it was where there is no grammar, or more than 1 MB.

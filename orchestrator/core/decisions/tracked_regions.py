@@ -67,11 +67,11 @@ class _Gone(msgspec.Struct):
         """Whether a session that was shown a record knows what became of these lines.
 
         A read that meets the place shows the reader that something is other than it was. Of added lines it must
-        have seen all, and of what a notice tells it knows that alone.
+        have seen all, and of what a notice shows it knows that alone.
         """
         if self.added:
             return self.all_known(known)
-        if not record.told:
+        if not record.by_notice:
             return touches(record.ranges, self.start, self.length)
         first, last = self.start + 1, self.start + self.length
         return any(

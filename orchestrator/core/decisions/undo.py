@@ -1,4 +1,4 @@
-"""What undoes chosen changes of some files: their inverses, newest first, carried onto the present."""
+"""What undoes chosen changes of some files: their inverses, newest first, rebased onto the present."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class _Course:
         self._undo_run(run)
 
     def stop_at_trouble(self) -> None:
-        """Leave the file alone where no regular file that can be read stands at its place, or at the one it goes to."""
+        """Leave the file alone where its path, or the one it goes to, holds no regular file that can be read."""
         for path in (self.result.present, self.result.path):
             trouble = self._facts[path].error if path is not None else None
             if trouble is not None and (self.result.changed or path == self.result.present):
@@ -176,7 +176,7 @@ class _Course:
             newest.seq,
             Base(newest.seq, after),
             outlines=next(iter(self._facts.values())).outlines,
-            only_own_changes=True,  # nobody is told that they undo what they undo
+            only_own_changes=True,  # nobody needs a warning of what they undo
         )
         try:
             outcome = rebase(old, new, onto, anchors=())
@@ -225,7 +225,7 @@ class _Course:
         return data
 
     def dependencies(self) -> list[Dependency]:
-        """The later work in this file that was kept, or that stood in the way."""
+        """The later work in this file that was kept, or that is in the way."""
         on = tuple(sorted({step.change for step in self.undone}))
         return [
             Dependency(

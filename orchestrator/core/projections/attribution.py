@@ -25,7 +25,7 @@ from orchestrator.core.text.diff import diff
 
 
 class Owned(NamedTuple):
-    """Lines that stand together and came with one version; 1-based, both ends included.
+    """Adjacent lines that came with one version; 1-based, both ends included.
 
     `certain` false: they came with that version, whose content was not kept, or with the next one that was.
     """
@@ -117,7 +117,7 @@ class Attribution:
         self._taken[step.change] = Taken(step.version, step.before, step.after, step.hunks, _packed(removed))
 
     def refill(self, step: Step, lines: int) -> None:
-        """As `take`, where what stood before is not known: of `lines` lines those in no hunk came with `since`.
+        """As `take`, where the content before is not known: of `lines` lines those in no hunk came with `since`.
 
         Raises ValueError on hunks that reach beyond the lines, or without `since`.
         """

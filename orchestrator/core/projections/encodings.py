@@ -20,7 +20,7 @@ from orchestrator.core.projections.base import Projection
 
 
 class Known(msgspec.Struct, frozen=True, gc=False):
-    """What `decode` is told of a content."""
+    """What `decode` gets to know of a content."""
 
     written: str | None = None  # the daemon wrote it so
     like: str | None = None  # another version of the same file was so

@@ -43,7 +43,7 @@ class Lease(msgspec.Struct, frozen=True, dict=True):
 class Leases(Projection):
     """The leases that were granted, and neither released nor expired.
 
-    Folds have no clock: a lease whose time is over stands here until LeaseExpired. Who must not
+    Folds have no clock: a lease whose time is over stays here until LeaseExpired. Who must not
     take it for one that holds asks `ended`, or gives `at_ms`.
     """
 

@@ -131,7 +131,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A change that began and has no outcome yet. All else that was said of it stands in its event."""
+    """A change that began and has no outcome yet. All else is in its event."""
 
     seq: Seq
     paths: tuple[PathChange, ...]
@@ -245,7 +245,7 @@ class Pending(Projection):
                     self._turn(provenance.approval, change=seq, state="used")
             case ChangeApplied(change=change, provenance=provenance):
                 self._intents.pop(change, None)
-                if provenance.resolves is not None:  # who chose is told by the next event, or was cut off
+                if provenance.resolves is not None:  # the next event says who chose, or was cut off
                     self._close(provenance.resolves, state="resolved", change=change)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)

@@ -23,7 +23,7 @@ MOST_READ_RECORDS = 16
 MOST_NAMES = 8
 MOST_HUNKS = 200
 OUTSIDE = "outside"
-"""Who changed a file, where only the disk tells that somebody did."""
+"""Who changed a file, where only the disk shows that somebody did."""
 
 
 KEPT_VERSIONS = 8
@@ -108,7 +108,7 @@ class At(NamedTuple):
 class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that the session knows; or, with `before`, its own change from there to `version`.
 
-    `at` is the event that showed it. `told`: a notice's diff showed it; a range without lines (end < start)
+    `at` is the event that showed it. `by_notice`: a notice's diff showed it; a range without lines (end < start)
     is then the place where lines were taken away.
     """
 
@@ -118,7 +118,7 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     ranges: tuple[LineRange, ...] = ()
     before: Seq | None = None
     hunks: tuple[LineHunk, ...] = ()
-    told: bool = False
+    by_notice: bool = False
 
     @property
     def met(self) -> At:
@@ -141,8 +141,8 @@ class View(msgspec.Struct, frozen=True, gc=False):
     read_records: tuple[ReadRecord, ...] = ()  # oldest first
     other_authors: tuple[OtherAuthor, ...] = ()  # of others since the oldest read_record, the earliest first
     touched: Seq = Seq(0)  # their last change, 0: none
-    notified: Seq = Seq(0)  # the version up to which a notice told of it
-    moved_from: WorkspacePath | None = None  # where it was read, until a notice tells of the move
+    notified: Seq = Seq(0)  # the version up to which a notice showed it
+    moved_from: WorkspacePath | None = None  # where it was read, until a notice names the move
     shown: tuple[ReadRecord, ...] = ()  # what notices showed of others' changes: seen, and yet no read
 
     def saw(self, seen: SeenLines, at: Seq) -> View | None:
@@ -176,11 +176,11 @@ class View(msgspec.Struct, frozen=True, gc=False):
         """After somebody else's change."""
         return msgspec.structs.replace(self, other_authors=_with(self.other_authors, who, seq), touched=seq)
 
-    def told(self, notice: NotifiedPath) -> View:
+    def noticed(self, notice: NotifiedPath) -> View:
         """After a notice of what others did."""
         shown = self.shown
         if notice.shown:
-            record = ReadRecord(notice.path, notice.version, notice.version, notice.shown, told=True)
+            record = ReadRecord(notice.path, notice.version, notice.version, notice.shown, by_notice=True)
             shown = (*shown, record)[-MOST_READ_RECORDS:]
         return msgspec.structs.replace(self, notified=notice.version, moved_from=None, shown=shown)
 

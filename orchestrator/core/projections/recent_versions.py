@@ -28,11 +28,11 @@ class Version(NamedTuple):
 
     seq: Seq
     digest: Digest
-    authors: tuple[tuple[str, Seq], ...] = ()  # one, with this version; the oldest that is kept need not tell
+    authors: tuple[tuple[str, Seq], ...] = ()  # one, with this version; not of the oldest that is kept
 
 
 class RecentVersions:
-    """Without a gap from the oldest that is kept to the present; a file that came, went or moved begins anew."""
+    """Without a gap from the oldest that is kept to the present; a file created, removed or moved begins anew."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry, self._held = registry, 0

@@ -60,11 +60,11 @@ class Registry(Projection):
         return self._files.get(path)
 
     def removed_at(self, path: WorkspacePath) -> Seq | None:
-        """The version that removed the file that once stood here, if nothing stands here now."""
+        """The version that removed the file that once was here, if the path is absent now."""
         return self._removed.get(path)
 
     def removed(self) -> list[WorkspacePath]:
-        """All paths where a file once stood, and none stands now."""
+        """All paths that once held a file, and hold none now."""
         return list(self._removed)
 
     def files(self) -> Iterator[FileEntry]:

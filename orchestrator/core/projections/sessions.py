@@ -38,14 +38,14 @@ from orchestrator.core.projections.read_sets import OUTSIDE, SeenFile, View
 from orchestrator.core.projections.registry import Registry
 
 RECENT = 200
-"""Files, views and changes that a session holds at most; the oldest fall out, and of a view nothing more is told."""
+"""Files, views and changes that a session holds at most; the oldest fall out, and no notice follows for a view."""
 
 KEPT_CLOSED = 200
 """Closed sessions that can still be resumed."""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """Work that a session said it does. The title is read from the event, since it may be redacted."""
+    """Work that a session announced. The title is read from the event, since it may be redacted."""
 
     task: Seq
     session: SessionId
@@ -161,8 +161,8 @@ class Sessions(Projection):
             case DiffShown(seen=SeenLines() as seen):
                 self._show(session, seq, seen)
             case NoticeShown(session=notified, paths=paths):
-                for told in paths:
-                    self._tell(notified, told)
+                for notice in paths:
+                    self._notify(notified, notice)
             case ChangeApplied():
                 self._applied(session, recorded, event)
             case (
@@ -261,7 +261,7 @@ class Sessions(Projection):
     def _move(
         self, source: WorkspacePath, target: WorkspacePath, seq: Seq, who: str, *, own: tuple[SessionId, ...]
     ) -> None:
-        """Views go with the file; who did not move it is told."""
+        """Views go with the file; who did not move it is notified."""
         for session in self.viewers(source):
             view = session.views[source]
             self._drop(session, source)
@@ -270,10 +270,10 @@ class Sessions(Projection):
                 session.touched = seq
             self._put(session, target, view)
 
-    def _tell(self, notified: SessionId, notice: NotifiedPath) -> None:
+    def _notify(self, notified: SessionId, notice: NotifiedPath) -> None:
         session = self._sessions.get(notified)
         if session is not None and notice.path in session.views:
-            session.views[notice.path] = session.views[notice.path].told(notice)
+            session.views[notice.path] = session.views[notice.path].noticed(notice)
 
     def _put(self, session: Session, path: WorkspacePath, view: View) -> None:
         session.views.pop(path, None)

@@ -41,7 +41,7 @@ def tags_of(path: WorkspacePath) -> tuple[str, ...]:
 
 
 def entry_rank(path: WorkspacePath) -> tuple[int, int, str] | None:
-    """Where an entrypoint document stands in reading order, the root's first; None for other files."""
+    """The rank of an entrypoint document in reading order, the root's first; None for other files."""
     name = path.rpartition("/")[2]
     if name not in _ENTRY:
         return None

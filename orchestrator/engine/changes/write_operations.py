@@ -121,7 +121,7 @@ class Writer:
             if self._stands(caller, path):
                 return FilePart(path=path, target=path, patch=patch)
             path = self._paths.new(new or "")
-            return FilePart(path=path, target=path, patch=patch, stands=False)
+            return FilePart(path=path, target=path, patch=patch, exists=False)
         source = self._paths.new(new or "") if old is None else self._paths.file(old)
         target = self._paths.new(new) if new is not None and patch.renames else source
         return FilePart(path=source, target=target, patch=patch)

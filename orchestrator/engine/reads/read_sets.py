@@ -270,7 +270,7 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
     for n in range(len(now) - 1, -1, -1):
         if now[n] == last and now[: n + 1] == before[-n - 1 :]:
             return n + 1 if all(one.met.version >= tracked.here.version for one in now[n + 1 :]) else None
-        same = (now[n].version, now[n].before, now[n].told) == (last.version, last.before, last.told)
+        same = (now[n].version, now[n].before, now[n].by_notice) == (last.version, last.before, last.by_notice)
         if same and now[:n] == before[len(before) - n - 1 : -1]:
             return n
     return None
@@ -278,5 +278,5 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
 
 def _with_notices(view: View) -> View:
     """The view as if a notice that showed lines in full had been a read of them."""
-    records = sorted((*view.read_records, *view.shown), key=lambda record: (record.version, record.told))
+    records = sorted((*view.read_records, *view.shown), key=lambda record: (record.version, record.by_notice))
     return msgspec.structs.replace(view, read_records=tuple(records)) if view.shown else view

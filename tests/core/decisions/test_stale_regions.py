@@ -233,7 +233,7 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
 
 def told(version: int, *ranges: tuple[int, int]) -> ReadRecord:
     """What a notice showed of a version."""
-    return ReadRecord(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges), told=True)
+    return ReadRecord(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges), by_notice=True)
 
 
 @pytest.mark.parametrize(
