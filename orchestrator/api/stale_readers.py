@@ -92,6 +92,6 @@ STALE_READERS = Operation(
     StaleReadersAnswer,
     "Who holds a stale view of a file: sessions that read lines of it which others changed since, with "
     "the version and the lines that each one saw.",
-    raises=(*PATHS, e.Denied),
+    raises=(*PATHS, e.Denied, e.ApprovalRequired),
     command="readers",
 )

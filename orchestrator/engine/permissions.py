@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.core.errors import Denied, escaped
+from orchestrator.core.errors import ApprovalRequired, Denied, escaped
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
@@ -68,6 +68,16 @@ class Permissions:
         if isinstance(verdict, Deny):
             raise denied(action, path, verdict)
         return verdict
+
+    def permit_now(self, caller: Caller, action: Action, path: WorkspacePath) -> None:
+        """As `permit`, for an operation that can't wait for an approval. Raises Denied, ApprovalRequired."""
+        verdict = self.permit(caller, action, path)
+        if isinstance(verdict, NeedApproval):
+            raise ApprovalRequired(
+                f"{action} {escaped(path)} needs a person's yes, here too: {verdict.reason}",
+                hint="Ask for its content with read_file; file_history names who changed it.",
+                details={"path": path, "rule": verdict.rule},
+            )
 
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""

@@ -117,7 +117,7 @@ class Historian:
             if getattr(params, name) is not None:
                 raise ParameterInvalid(name, "it goes with the diff of all files, without path")
         path = self._paths.file(params.path)
-        self._s.permit(caller, "read", path)
+        self._s.permissions.permit_now(caller, "read", path)
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=True)
             now = await self._now(path, present)

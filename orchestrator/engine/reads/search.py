@@ -83,7 +83,7 @@ class Searcher:
         skip_line, skip_path = _read_cursor(params.cursor)
         page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
         if stat.kind != "directory":
-            self._s.permit(caller, "search", start)
+            self._s.permissions.permit_now(caller, "search", start)
             sweep = Sweep()
             if skip_path is None or start >= skip_path:
                 after = skip_line if start == skip_path else 0

@@ -116,7 +116,9 @@ class StaleReadNotifier:
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
         self._s.permit(caller, "list", path)
-        self._s.permit(caller, "read", path)  # who read which lines of it, and who changed them, is about its content
+        self._s.permissions.permit_now(
+            caller, "read", path
+        )  # who read which lines of it, and who changed them, is about its content
         async with self._s.locks.shared(path):
             await self._observer.refresh(path, content=self._s.readable(caller, path))
         readers: list[n.StaleReader] = []
