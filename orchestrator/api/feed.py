@@ -15,7 +15,6 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
 from orchestrator.api.results import Result, StoredEvent
-from orchestrator.core import errors as e
 
 
 class Subscribe(Params, frozen=True):
@@ -70,7 +69,6 @@ SUBSCRIBE = Operation(
     Subscribe,
     Subscribed,
     "Be sent events as they happen, from a position on.",
-    raises=(e.VersionUnknown, e.ParameterInvalid, e.NotPermitted),
 )
 UNSUBSCRIBE = Operation(
     "unsubscribe",

@@ -8,8 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import PATHS, Operation
-from orchestrator.core import errors as e
+from orchestrator.api.operation import Operation
 
 
 class JournalExport(p.JournalFilter, frozen=True):
@@ -32,7 +31,6 @@ JOURNAL_EXPORT = Operation(
     ExportPage,
     "Events of the journal as JSON Lines, oldest first, page by page.",
     operator_only=True,
-    raises=(e.VersionUnknown, *PATHS),
 )
 
 
@@ -82,7 +80,6 @@ JOURNAL_CHECKPOINT = Operation(
     p.Params,
     SignedCheckpoint,
     "Sign where the journal ends now, to keep elsewhere.",
-    raises=(e.SigningKeyUnusable, e.WritesStopped),
     operator_only=True,
     writes=True,
 )
@@ -92,7 +89,6 @@ JOURNAL_REDACT = Operation(
     JournalRedact,
     Redacted,
     "Take the texts of one event, or one content, out of the journal for good.",
-    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.VersionNotKept, e.NotRedactable, e.WritesStopped),
     operator_only=True,
     writes=True,
     destructive=True,
@@ -184,7 +180,6 @@ JOURNAL_BACKUP = Operation(
     BackupAnswer,
     "Copy the whole journal into a folder while it is in use, and verify the copy.",
     operator_only=True,
-    raises=(e.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
 )
 
 JOURNAL_ARCHIVE = Operation(
@@ -194,7 +189,6 @@ JOURNAL_ARCHIVE = Operation(
     "Move old events from the database into compressed, sealed files; they stay readable.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, e.ParameterInvalid, e.StillNeeded, e.JournalChanged, e.DiskFull),
 )
 
 JOURNAL_UNARCHIVE = Operation(
@@ -204,7 +198,6 @@ JOURNAL_UNARCHIVE = Operation(
     "Put the newest archived file's events back into the database.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.NotLatestSegment, e.ArchiveMissing, e.JournalCorrupt),
 )
 
 JOURNAL_COLLECT = Operation(
@@ -214,5 +207,4 @@ JOURNAL_COLLECT = Operation(
     "Remove kept contents that no event outside the archive needs and none named for a while.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, e.JournalChanged, e.ArchiveMissing),
 )

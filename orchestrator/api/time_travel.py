@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from orchestrator.api.operation import PATHS, Operation
+from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Cursor, Limit, Params, PathText, Version
 from orchestrator.api.results import DiskDifference, Result
-from orchestrator.core import errors as e
 
 CHUNK_BYTES = 4 * 1024 * 1024
 """Of content in one answer at most; base64 makes a third more of it."""
@@ -99,7 +98,6 @@ TREE_AT = Operation(
     "The tracked files at any point: path, version, hash, mode, size.",
     operator_only=True,
     weight="tree",
-    raises=(e.VersionUnknown,),
     command="",
 )
 
@@ -109,7 +107,6 @@ CONTENT_AT = Operation(
     Content,
     "The bytes that a file had at any point, in pieces.",
     operator_only=True,
-    raises=(*PATHS, e.FileNotFound, e.Denied, e.ApprovalRequired, e.VersionUnknown, e.VersionNotKept),
     command="",
 )
 
