@@ -55,8 +55,8 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
     else:
         gone, come = _changed(a, b, head, tail)
     groups_a, groups_b = _groups(gone, head), _groups(come, head)
-    groups_a = _settled(a, groups_a, {gap for gap, _ in groups_b})
-    return groups_a, _settled(b, groups_b, {gap for gap, _ in groups_a})
+    groups_a = _slid(a, groups_a, {gap for gap, _ in groups_b})
+    return groups_a, _slid(b, groups_b, {gap for gap, _ in groups_a})
 
 
 def _changed(a: list[str], b: list[str], head: int, tail: int) -> tuple[bytearray, bytearray]:
@@ -194,12 +194,8 @@ def _groups(flags: bytearray, head: int) -> Groups:
     return groups
 
 
-def _settled(lines: list[str], groups: Groups, others: set[int]) -> Groups:
-    """Slide each run as far down as it goes, or to the last place where the other text changes too.
-
-    A run can move by one line where the line that it takes up equals the one it gives back; runs
-    that come to touch are one. `others` holds the other text's gaps.
-    """
+def _slid(lines: list[str], groups: Groups, others: set[int]) -> Groups:
+    """Slide each run as far down as equal lines let it, or to the last of the `others`, the other text's gaps."""
     done: Groups = []
     before = 0  # lines in `done`
     todo = groups[::-1]

@@ -152,10 +152,7 @@ def _evidence(data: bytes, encoding: Legacy) -> encoding_confidence.Evidence:
 
 
 def _sample(data: bytes) -> bytes:
-    """Some bytes from about the first that is not ASCII, which is never a character's second.
-
-    Ends with a line where one ends late enough, else before an ASCII byte if there is one.
-    """
+    """Some bytes from about the first that is not ASCII, whole characters and lines as far as that goes."""
     found = _NOT_ASCII.search(data)
     first = found.start() if found else 0
     line = data.rfind(b"\n", 0, first) + 1

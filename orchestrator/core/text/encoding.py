@@ -392,10 +392,7 @@ def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
 def _closed(
     old: Document, lines: list[str], ends: list[str], kept: dict[int, bytes], common: str, final: bool | None
 ) -> Document:
-    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line.
-
-    New lines have endings of the old document's kinds, so what it lacks need not be looked for.
-    """
+    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line."""
     if "" in old.kinds and "" in ends[:-1]:
         at = ends.index("")  # once in the old document, so at most once here
         ends[at] = _near(ends[:at], ends[at + 1] or common)

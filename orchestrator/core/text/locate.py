@@ -189,10 +189,7 @@ def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
 
 
 class _Starts:
-    """Where each line starts in the text, and where the text ends.
-
-    Kept without the line breaks before it, which takes half the time of summing them up.
-    """
+    """Where each line starts in the text, and where the text ends; kept without line breaks, which is faster."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._before = list(accumulate(map(len, lines), initial=0))
@@ -230,11 +227,7 @@ def _occurrences(
 
 
 def _whole_indentation(text: str, search: str, new: str) -> list[int]:
-    """The offsets at which a search stands.
-
-    Not where it begins amid a line's indentation, unless it is one line that becomes one of the same indentation: of
-    what has a part of the indentation alone it is not sure how deep it belongs.
-    """
+    """The offsets of a search, but where it has a part of an indentation and how deep it belongs is not sure."""
     found = find_exact(text, search)
     one = "\n" not in search.removesuffix("\n") + new.removesuffix("\n")
     shifts = not one or search.endswith("\n") != new.endswith("\n") or indent_of(search) != indent_of(new)
@@ -245,12 +238,7 @@ def _whole_indentation(text: str, search: str, new: str) -> list[int]:
 
 
 def _in_indentation(text: str, span: _Span, line: int) -> _Span | None:
-    """A span that begins behind its line's indentation, `line` being where that begins: what may replace it as it is.
-
-    The first new line stands where the old one stood. Of further lines it is not sure whether they are indented as the
-    file is or as the search, unless they are as deep as it at least, and deeper where it opens a block: then None.
-    Lines that are removed whole go with their indentation.
-    """
+    """A span that begins behind the indentation of the line at `line`; None where it is not sure how deep it belongs."""
     indent, search = text[line : span.start], text[span.start : span.end]
     if not indent or indent.strip(" \t") or not search[0].strip():
         return span
@@ -271,10 +259,7 @@ def _in_indentation(text: str, span: _Span, line: int) -> _Span | None:
 
 
 def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, str]:
-    """Search and replacement, without line numbers if the search has them and does not stand there with them.
-
-    Raises ParameterInvalid if some lines of the replacement have numbers, and others not.
-    """
+    """Search and replacement, without numbers unless the text has the search with them. Raises ParameterInvalid."""
     search, new = plain(change.search), plain(change.replace)
     bare = None if search in text else strip_line_numbers(search)
     if not bare:

@@ -120,10 +120,7 @@ def regions_over(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> 
 
 
 def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:
-    """The next hunks that hang together, and the lines of the base that they span.
-
-    Returns the index of the hunk after them on each side, and start and end of the span.
-    """
+    """The index of the hunk after the next cluster on each side, and start and end of its lines of the base."""
     start = min(side[at].old_start for side, at in ((ours, o), (theirs, t)) if at < len(side))
     end = start
     while True:

@@ -102,11 +102,7 @@ def _taken(hunks: Sequence[Hunk]) -> set[int]:
 
 
 def _twice(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster]) -> Iterator[Reach]:
-    """Where both sides brought the same block: a line that is new and comes twice, with its neighbour or alone.
-
-    Alone it counts where it is all that is inserted there, on both sides: in a longer change two people
-    may write one line alike by chance.
-    """
+    """Where both sides brought a new line alike: with its neighbour, or as all that they inserted there."""
     mine = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.ours, current)]
     other = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.theirs, proposed)]
     n_mine, n_other = (Counter(line for *_, line in side) for side in (mine, other))

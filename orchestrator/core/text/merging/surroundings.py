@@ -130,10 +130,7 @@ class _Text:
 
 
 def _titles(lines: Lines) -> Iterator[str]:
-    """The lines with one `#` that have no text beside them, so that they are no comments.
-
-    They are titles in both texts then: a line that others added right below does not make one a comment.
-    """
+    """The lines with one `#` that have no text beside them: no comments, also if the other text has a line there."""
     for at, line in enumerate(lines):
         if line.startswith("# ") and not any(map(str.strip, (*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]))):
             yield line
