@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
 from orchestrator.core.text.merge import (
-    ConflictingRegion,
+    MergeConflict,
     Merged,
     clusters,
     merge3,
@@ -165,7 +165,7 @@ def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed conflicts with a newer content of the file, or has no sure place in it."""
     found = clusters(base, current, proposed)
     merged = merged_of(found, base)
-    if isinstance(merged, ConflictingRegion):
+    if isinstance(merged, MergeConflict):
         return Rebased(merged.regions)
     if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:
         return Rebased(doubt.regions)

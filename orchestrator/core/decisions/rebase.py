@@ -42,8 +42,9 @@ from orchestrator.core.text.encoding import (
     splice,
     with_runs_of,
 )
+from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.three_way import ThreeWay
@@ -157,8 +158,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     merged = _merged(old, current, new, facts, held)
     if isinstance(merged, Need):
         return merged
-    if isinstance(merged, UnresolvedMerge):
-        return facts.conflict(_encoded(new, facts.path), merged.clashed.regions, merged.why)
+    if isinstance(merged, MergeConflict):
+        return facts.conflict(_encoded(new, facts.path), merged.regions, merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
@@ -178,7 +179,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
 
 def _merged(
     old: Document, current: Document, new: Document, facts: Facts, held: Held
-) -> AutomaticMerge | UnresolvedMerge | Need:
+) -> AutomaticMerge | MergeConflict | Need:
     """The change old → new merged into what is held; outlines are asked for only where git sees a conflict.
 
     Where `facts.edits` is None this is git's merge alone: what undoes a change, or was approved to the letter, is

@@ -238,7 +238,7 @@ def _whole_indentation(text: str, search: str, new: str) -> list[int]:
 
 
 def _in_indentation(text: str, span: _Span, line: int) -> _Span | None:
-    """A span that begins behind the indentation of the line at `line`; None where it is not sure how deep it belongs."""
+    """A span that begins behind the indentation of the line at `line`; None where its depth is not sure."""
     indent, search = text[line : span.start], text[span.start : span.end]
     if not indent or indent.strip(" \t") or not search[0].strip():
         return span

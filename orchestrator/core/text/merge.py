@@ -17,10 +17,11 @@ class Merged(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-class ConflictingRegion(msgspec.Struct, frozen=True):
-    """The changes do not go together; ascending, at least one region."""
+class MergeConflict(msgspec.Struct, frozen=True):
+    """The changes do not go together: at least one region, ascending."""
 
     regions: tuple[Region, ...]
+    why: str = ""  # where git sees no conflict
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str
     return found
 
 
-def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | ConflictingRegion:
+def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | MergeConflict:
     """Bring the changes base → current and base → proposed together.
 
     Changes conflict as in `git merge-file`: when they overlap or touch, with no unchanged line of
@@ -64,11 +65,11 @@ def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str])
     return merged_of(clusters(base, current, proposed), base)
 
 
-def merged_of(found: Sequence[Cluster], base: Sequence[str]) -> Merged | ConflictingRegion:
+def merged_of(found: Sequence[Cluster], base: Sequence[str]) -> Merged | MergeConflict:
     """As `merge3`, of what `clusters` found."""
     regions = tuple(cluster.region for cluster in found if cluster.agreed is None)
     if regions:
-        return ConflictingRegion(regions)
+        return MergeConflict(regions)
     return Merged(merged_lines(base, found, [cluster.agreed or () for cluster in found]))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.align import MIN_ANCHORED
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import ConflictingRegion, Merged, merge3
+from orchestrator.core.text.merge import MergeConflict, Merged, merge3
 from orchestrator.core.three_way import Region
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, edited, three, with_hunks
@@ -40,7 +40,7 @@ def test_merged(base: str, current: str, proposed: str, merged: str) -> None:
     pytest.param("", "a", "b", region(0, 0, 0, 1, 0, 1), id="both created"),
 ])  # fmt: skip
 def test_clashed(base: str, current: str, proposed: str, region: Region) -> None:
-    assert merge3(base, current, proposed) == ConflictingRegion((region,))
+    assert merge3(base, current, proposed) == MergeConflict((region,))
 
 
 def git_merge(folder: Path, *sides: Sequence[str]) -> str | None:
@@ -143,7 +143,7 @@ def test_large_texts_of_few_lines_are_taken_as_a_whole(letters: str) -> None:
     base, one, other = ([r.choice(letters) + mark for _ in range(30_000)] for mark in ("", "", "1"))
     assert with_hunks(base, one, diff(base, one)) == one
     merged = merge3(base, [*one, "end"], other)
-    assert isinstance(merged, ConflictingRegion)
+    assert isinstance(merged, MergeConflict)
     assert len(diff(base, one)) <= 1
 
 
@@ -164,7 +164,7 @@ def test_sides_are_equal_before_the_merge(base: list[str], a: list[str], b: list
     if isinstance(one, Merged):
         assert one == other
     else:
-        assert isinstance(other, ConflictingRegion)
+        assert isinstance(other, MergeConflict)
         assert [(r.base.start, r.base.length) for r in one.regions] == [
             (r.base.start, r.base.length) for r in other.regions
         ]
@@ -184,7 +184,7 @@ def test_changes_of_one_side_survive(parts: list[list[str]]) -> None:
 @given(plain_lines, plain_lines, plain_lines)
 def test_regions_name_what_differs(base: list[str], current: list[str], proposed: list[str]) -> None:
     merged = merge3(base, current, proposed)
-    if isinstance(merged, ConflictingRegion):
+    if isinstance(merged, MergeConflict):
         for r in merged.regions:
             mine = current[r.current.start : r.current.start + r.current.length]
             other = proposed[r.proposed.start : r.proposed.start + r.proposed.length]

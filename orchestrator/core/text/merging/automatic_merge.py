@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import Cluster, ConflictingRegion, clusters, merged_lines
+from orchestrator.core.text.merge import Cluster, MergeConflict, clusters, merged_lines
 from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
 from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.list_items import list_items
@@ -26,14 +26,7 @@ class AutomaticMerge(msgspec.Struct, frozen=True):
 
     lines: tuple[str, ...]
     report: tuple[ResolvedRegion, ...]  # of every place that the proposal changed, ascending
-    beyond: ConflictingRegion | None = None  # where git would have seen a conflict; None: nowhere
-
-
-class UnresolvedMerge(msgspec.Struct, frozen=True):
-    """The changes do not go together."""
-
-    clashed: ConflictingRegion  # every region where git would see a conflict
-    why: str = ""  # if git sees no conflict there
+    beyond: MergeConflict | None = None  # where git would have seen a conflict; None: nowhere
 
 
 def merge_automatically(
@@ -44,7 +37,7 @@ def merge_automatically(
     *,
     path: WorkspacePath,
     rules: Collection[AutomaticRule] = AUTOMATIC_RULES,
-) -> AutomaticMerge | UnresolvedMerge:
+) -> AutomaticMerge | MergeConflict:
     """Merge as `merge3`; where that conflicts, merge each region by the first of `rules` that takes it.
 
     All regions or none: a text with half of the proposal is nobody's. What `doubts` finds is a conflict. The result
@@ -53,9 +46,9 @@ def merge_automatically(
     """
     found = clusters(base, current, proposed)
     conflicts = [at for at, cluster in enumerate(found) if cluster.agreed is None]
-    clashed = ConflictingRegion(tuple(found[at].region for at in conflicts))
+    conflict = MergeConflict(tuple(found[at].region for at in conflicts))
     if conflicts and (not rules or len(conflicts) * (len(base) + len(current) + len(proposed)) > MOST_LINES):
-        return UnresolvedMerge(clashed)
+        return conflict
     sides = Sides(base, current, proposed, found, outlines, language_of(path) or "", path)
     outputs: list[Sequence[str]] = []
     reasons: list[tuple[MergeRule, str]] = []
@@ -64,14 +57,14 @@ def merge_automatically(
         if output is None:
             first = _first(cluster, sides, rules)
             if first is None:
-                return UnresolvedMerge(clashed)
+                return conflict
             output, reason = first[1].lines, (first[0], first[1].why)
         outputs.append(output)
         reasons.append(reason)
     merged, report = _reported(base, found, outputs, reasons, path)
     if (doubt := doubts(base, current, proposed, merged, found, conflicts)) is not None:
-        return UnresolvedMerge(ConflictingRegion(doubt.regions), doubt.why)
-    return AutomaticMerge(merged, report, clashed if conflicts else None)
+        return doubt
+    return AutomaticMerge(merged, report, conflict if conflicts else None)
 
 
 def imports(cluster: Cluster, sides: Sides) -> Resolution | None:

@@ -12,26 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-import msgspec
-
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster, regions_over
+from orchestrator.core.text.merge import Cluster, MergeConflict, regions_over
 from orchestrator.core.text.merging.surroundings import strayed
-from orchestrator.core.three_way import Region
 
 STRAYED = "the block around the change has moved"
 
 Lines = Sequence[str]
 Reach = tuple[int, int]
 """From one cluster to another, by their places in the list; both count."""
-
-
-class Doubts(msgspec.Struct, frozen=True):
-    """Where a merged text is not to be trusted, and why; ascending."""
-
-    regions: tuple[Region, ...]
-    why: str
 
 
 def doubts(
@@ -41,7 +31,7 @@ def doubts(
     merged: Lines,
     found: Sequence[Cluster],
     clashes: Iterable[int] = (),
-) -> Doubts | None:
+) -> MergeConflict | None:
     """What is doubtful about a merged text, given the clusters that it came of; None where nothing is.
 
     Only lines count that say something. `clashes` are clusters that git leaves to a person: where there is
@@ -56,7 +46,7 @@ def doubts(
         if reaches := list(doubtful):
             reaches += ((at, at) for at in clashes)
             spans = ((found[first].region.base.start, found[last].region.base.end) for first, last in reaches)
-            return Doubts(tuple(regions_over(spans, found)), why)
+            return MergeConflict(tuple(regions_over(spans, found)), why)
     return None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 from textwrap import dedent
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.rule import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
 from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule, ThreeWay
@@ -55,7 +56,7 @@ def merging(
     path: WorkspacePath = PYTHON,
     rules: Collection[AutomaticRule] = AUTOMATIC_RULES,
     outlined: bool = True,
-) -> AutomaticMerge | UnresolvedMerge:
+) -> AutomaticMerge | MergeConflict:
     """What becomes of three texts."""
     one, two, three = (lines(side) for side in (base, current, proposed))
     outlines = ThreeWay(one, two, three).map(outline) if outlined and path == PYTHON else NO_OUTLINES

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import MergeConflict, Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import (
     MOST_LINES,
     AutomaticMerge,
-    UnresolvedMerge,
     merge_automatically,
 )
 from orchestrator.core.text.merging.rule import Outlines
@@ -112,17 +111,17 @@ def as_git(sides: Sequence[list[str]]) -> None:
     base, current, proposed = sides
     plain, free = merge3(*sides), merge_automatically(base, current, proposed, path=PYTHON)
     bound = merge_automatically(base, current, proposed, path=PYTHON, rules=())
-    if isinstance(free, UnresolvedMerge) and free.why:
-        assert not isinstance(plain, Merged) or (isinstance(bound, UnresolvedMerge) and bound.why == free.why)
+    if isinstance(free, MergeConflict) and free.why:
+        assert not isinstance(plain, Merged) or (isinstance(bound, MergeConflict) and bound.why == free.why)
     elif isinstance(plain, Merged):
         assert isinstance(free, AutomaticMerge)
         assert isinstance(bound, AutomaticMerge)
         assert free.lines == bound.lines == plain.lines
         assert free.beyond is None
     else:
-        assert isinstance(bound, UnresolvedMerge)
-        assert bound.clashed == plain
-        assert (free.beyond if isinstance(free, AutomaticMerge) else free.clashed) == plain
+        assert isinstance(bound, MergeConflict)
+        assert bound == plain
+        assert (free.beyond if isinstance(free, AutomaticMerge) else free) == plain
 
 
 @quick
@@ -161,7 +160,7 @@ def test_a_rule_that_policy_leaves_out_is_not_used(rule: str) -> None:
     base, current, proposed, path = CASES[rule]
     allowed = [other for other in AUTOMATIC_RULES if other != rule]
     result = merging(base, current, proposed, path=path, rules=allowed)
-    assert isinstance(result, UnresolvedMerge)
+    assert isinstance(result, MergeConflict)
     assert isinstance(merging(base, current, proposed, path=path, rules=[rule]), AutomaticMerge)  # type: ignore[list-item]
 
 
@@ -183,8 +182,8 @@ def test_all_regions_are_merged_or_none() -> None:
     base = "import a\nx\n1\n2\n3\ny"
     current, proposed = "import a\nimport b\nx\n1\n2\n3\nz1", "import a\nimport c\nx\n1\n2\n3\nz2"
     result = merging(base, current, proposed)
-    assert isinstance(result, UnresolvedMerge)
-    assert len(result.clashed.regions) == 2
+    assert isinstance(result, MergeConflict)
+    assert len(result.regions) == 2
 
 
 @pytest.mark.parametrize(("count", "taken"), [(3, True), (300, False)])
@@ -198,7 +197,7 @@ def test_more_conflicts_than_the_rules_look_at_are_a_conflict(count: int, *, tak
     assert (count * len([*base, *current, *proposed]) <= MOST_LINES) == taken
     result = merge_automatically(base, current, proposed, path=PYTHON)
     assert isinstance(result, AutomaticMerge) == taken
-    clashed = result.beyond if isinstance(result, AutomaticMerge) else result.clashed
+    clashed = result.beyond if isinstance(result, AutomaticMerge) else result
     assert clashed is not None
     assert len(clashed.regions) == count
 
@@ -216,4 +215,4 @@ def test_symbols_count_only_where_all_texts_parsed(rule: str, outlined: dict[str
         known = ThreeWay(None, *others)
     else:
         known = ThreeWay(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
-    assert isinstance(merge_automatically(base, current, proposed, known, path=PYTHON), UnresolvedMerge)
+    assert isinstance(merge_automatically(base, current, proposed, known, path=PYTHON), MergeConflict)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.conflicts.sides import rebased
-from orchestrator.core.text.merge import Merged, merge3
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merge import MergeConflict, Merged, merge3
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from tests.core.text.merging.scenarios import PYTHON, lines, merging
 from tests.core.text.strategies import quick
 from tests.regions import sides
@@ -48,11 +48,11 @@ def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
     for one, two, three in (texts, (texts[0], texts[2], texts[1])):
         assert isinstance(merge3(one, two, three), Merged)
         result = merge_automatically(one, two, three, path=PYTHON)
-        assert isinstance(result, UnresolvedMerge) == waits
+        assert isinstance(result, MergeConflict) == waits
         assert bool(rebased(one, two, three).regions) == waits
-        if isinstance(result, UnresolvedMerge):
+        if isinstance(result, MergeConflict):
             assert result.why
-            regions = result.clashed.regions
+            regions = result.regions
             for side, chosen in (("current", two), ("proposed", three)):
                 text = sides(one, two, three, regions).assembled(dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
                 if len(sides(one, two, three, regions).gaps()) == 2:
@@ -71,14 +71,14 @@ def test_an_import_that_one_sorts_and_the_other_removes_never_stays(count: int) 
             for current, other in ((ordered, proposed), (proposed, ordered)):
                 one, two, three = ((*side, "", "x = 1") for side in (base, current, other))
                 result = merge_automatically(one, two, three, path=PYTHON)
-                assert isinstance(result, UnresolvedMerge) or gone not in result.lines
+                assert isinstance(result, MergeConflict) or gone not in result.lines
                 dropped = rebased(one, two, three)
                 assert dropped.regions or gone not in dropped.lines
 
 
 def test_a_line_that_one_replaces_and_the_other_removes_never_stays() -> None:
     result = merging("one\ntwo\nthree", "ONE\nnew\nTWO\nTHREE", "TWO\nTHREE")
-    assert isinstance(result, UnresolvedMerge)
+    assert isinstance(result, MergeConflict)
 
 
 def test_a_package_that_one_side_renames_is_not_imported_from_by_the_other() -> None:
@@ -87,7 +87,7 @@ def test_a_package_that_one_side_renames_is_not_imported_from_by_the_other() -> 
     adds = "import os\nfrom {} import z\n\nfrom old.a import A\n\nx = 1"
     for name, waits in (("old.a", True), ("old.b", True), ("older", False)):
         for one, two in ((renamed, adds.format(name)), (adds.format(name), renamed)):
-            assert isinstance(merging(base, one, two), UnresolvedMerge) == waits
+            assert isinstance(merging(base, one, two), MergeConflict) == waits
 
 
 def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> None:
@@ -96,9 +96,9 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
     proposed = f"import a\nimport d\n\n{WALL}a1\n{WALL}{FUNCTION}b1\n"
     one, two, three = (lines(side) for side in (base, current, proposed))
     result = merge_automatically(one, two, three, path=PYTHON)
-    assert isinstance(result, UnresolvedMerge)
+    assert isinstance(result, MergeConflict)
     assert result.why
-    sides(one, two, three, result.clashed.regions).gaps()
+    sides(one, two, three, result.regions).gaps()
 
 
 @quick
@@ -108,10 +108,8 @@ def test_the_regions_of_a_doubt_are_regions_of_the_texts(texts: list[list[str]])
     result = merge_automatically(base, current, proposed, path=PYTHON)
     if isinstance(result, AutomaticMerge):
         return
-    regions = result.clashed.regions
+    regions = result.regions
     sides(base, current, proposed, regions).gaps()
     turned = merge_automatically(base, proposed, current, path=PYTHON)
-    assert isinstance(turned, UnresolvedMerge)
-    assert [(r.base.start, r.base.length) for r in turned.clashed.regions] == [
-        (r.base.start, r.base.length) for r in regions
-    ]
+    assert isinstance(turned, MergeConflict)
+    assert [(r.base.start, r.base.length) for r in turned.regions] == [(r.base.start, r.base.length) for r in regions]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge
+from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge
 from tests.core.text.merging.scenarios import lines, merging
 
 
@@ -14,8 +15,8 @@ def check(base: str, current: str, proposed: str, merged: str | None, path: str 
     result = merging(base, current, proposed, path=WorkspacePath(path))
     turned = merging(base, proposed, current, path=WorkspacePath(path))
     if merged is None:
-        assert isinstance(result, UnresolvedMerge), result
-        assert isinstance(turned, UnresolvedMerge), turned
+        assert isinstance(result, MergeConflict), result
+        assert isinstance(turned, MergeConflict), turned
         return
     assert isinstance(result, AutomaticMerge), result
     assert list(result.lines) == lines(merged)
@@ -230,7 +231,7 @@ def test_import_lists(path: str, line: str, base: str, current: str, proposed: s
     texts = [f"\n{line.format(names)}\n\nx" for names in (base, current, proposed)]
     result = merging(*texts, path=WorkspacePath(path))
     if merged is None:
-        assert isinstance(result, UnresolvedMerge), result
+        assert isinstance(result, MergeConflict), result
         return
     assert isinstance(result, AutomaticMerge), result
     assert result.lines == tuple(lines(f"\n{line.format(merged)}\n\nx"))

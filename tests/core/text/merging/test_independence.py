@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.independence import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
@@ -13,7 +14,7 @@ from orchestrator.core.three_way import ThreeWay
 from orchestrator.workspace.grammars import outlined
 
 
-def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | UnresolvedMerge:
+def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | MergeConflict:
     """What becomes of three texts, each outlined by its grammar."""
     name = WorkspacePath(path)
     one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
@@ -89,7 +90,7 @@ def test_what_is_independent(path: str, base: str, current: str, proposed: str, 
     for one, other in ((current, proposed), (proposed, current)):
         result = merged(path, base, one, other)
         if rule is None:
-            assert isinstance(result, UnresolvedMerge), result
+            assert isinstance(result, MergeConflict), result
         else:
             assert isinstance(result, AutomaticMerge), result
             assert rule in [region.rule for region in result.report]

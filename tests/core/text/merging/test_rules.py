@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge
+from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge
 from tests.core.text.merging.scenarios import lines, merging
 
 
@@ -14,8 +15,8 @@ def check(rule: str, base: str, current: str, proposed: str, merged: str | None,
     result = merging(base, current, proposed, path=WorkspacePath(path))
     turned = merging(base, proposed, current, path=WorkspacePath(path))
     if merged is None:
-        assert isinstance(result, UnresolvedMerge), result
-        assert isinstance(turned, UnresolvedMerge), turned
+        assert isinstance(result, MergeConflict), result
+        assert isinstance(turned, MergeConflict), turned
         return
     assert isinstance(result, AutomaticMerge), result
     assert list(result.lines) == lines(merged)
