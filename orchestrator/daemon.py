@@ -126,7 +126,7 @@ class Daemon:
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
             services.journal.subscribe(self._extensions.observe)
-            self._lock.say("looking at the files of the workspace")
+            self._lock.report("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services).running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(services, uid=os.getuid())
@@ -180,7 +180,7 @@ class Daemon:
                 f"{'inside' if inside else 'around'} {self._config.workspace}",
                 hint=f"Use it, or end it with `orchestrator stop` there; it keeps its state in {other.state_dir}.",
             )
-        state.say("opening the journal")
+        state.report("opening the journal")
         return state
 
     async def _services(self, stack: AsyncExitStack) -> Services:
@@ -198,7 +198,7 @@ class Daemon:
         self._keeper = SqliteMaintenance(journal, clock=clock)
         doubts: list[str] = []
         state = await restored(
-            journal, doubts, progress=lambda at, head: self._lock.say(f"reading events: @{at} of @{head}")
+            journal, doubts, progress=lambda at, head: self._lock.report(f"reading events: @{at} of @{head}")
         )
         workspace = LocalWorkspace(
             config.workspace,
@@ -311,7 +311,7 @@ class Daemon:
         return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
 
     def _tell_ready(self) -> None:
-        self._lock.say("")
+        self._lock.report("")
         self.starter.report({"ok": True, **self._location("running")._asdict()})
 
 

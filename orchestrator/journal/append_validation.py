@@ -30,7 +30,7 @@ _columns = attrgetter(
 class AppendValidator:
     """Where the journal ends, for one transaction at a time: `validate` units, then `keep` or `drop` all of them.
 
-    `version_of` and `claim_of` ask the store about what is committed; what was admitted
+    `version_of` and `claim_of` ask the store about what is committed; what was validated
     since is known here.
     """
 
@@ -50,12 +50,8 @@ class AppendValidator:
         self._kept = head, tip
         self._versions: dict[str, int] = {}
         self._moved: dict[str, int] = {}
-        self._claims: dict[tuple[str, str], RequestSeen] = {}
-
-    @property
-    def claims(self) -> dict[tuple[str, str], RequestSeen]:
-        """What the admitted units claimed, by agent and request id."""
-        return self._claims
+        self.claims: dict[tuple[str, str], RequestSeen] = {}
+        """What the validated units claimed, by agent and request id."""
 
     def validate(self, unit: Unit) -> tuple[tuple[Recorded, ...], list[Row]]:
         """Give a unit its positions.
@@ -106,23 +102,23 @@ class AppendValidator:
         self.head, self.tip = head, tip
         self._moved.update(moved)
         if claim is not None:
-            self._claims[claim[0]] = RequestSeen(claim[1], recorded[0].seq)
+            self.claims[claim[0]] = RequestSeen(claim[1], recorded[0].seq)
         return tuple(recorded), rows
 
     def keep(self) -> None:
-        """All that was admitted is committed."""
+        """All that was validated is committed."""
         self._kept = self.head, self.tip
         self._versions.update(self._moved)
         self._moved.clear()
-        self._claims.clear()
+        self.claims.clear()
         while len(self._versions) > CACHED_STREAMS:
             del self._versions[next(iter(self._versions))]
 
     def drop(self) -> None:
-        """Nothing that was admitted since the last `keep` happened."""
+        """Nothing that was validated since the last `keep` happened."""
         self.head, self.tip = self._kept
         self._moved.clear()
-        self._claims.clear()
+        self.claims.clear()
 
     def _version(self, stream: str) -> int:
         found = self._moved.get(stream)
@@ -134,7 +130,7 @@ class AppendValidator:
 
     def _claim(self, origin: Origin) -> tuple[tuple[str, str], str]:
         key, digest = (origin.agent or "", origin.request_id or ""), origin.request_digest or ""
-        known = self._claims.get(key) or self._claim_of(*key)
+        known = self.claims.get(key) or self._claim_of(*key)
         if known is not None and known.digest != digest:
             raise RequestIdReused(f"request_id {origin.request_id!r} was used before, with other parameters")
         return key, digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-RESERVE_NAME = "ballast"
+RESERVE_NAME = "disk-reserve"
 RESERVE_BYTES = 2 * 1024 * 1024
 """A commit with an outcome in it writes about twenty pages, 80 KB; outcomes that wait share one."""
 

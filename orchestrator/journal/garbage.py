@@ -1,8 +1,8 @@
 """Which contents can still be needed, and since when the others are not.
 
 Needed is what a kept event may lead back to: each version of a file that began after the last
-archived event, the one that stood when it ended, and every content that a kept event names.
-The exceptions are events that propose (intents, approvals, conflicts, reviews) and are over: what landed
+archived event, the one that was current when it ended, and every content that a kept event names.
+The exceptions are events that propose (intents, approvals, conflicts, reviews) and are over: what was applied
 of them is a version, and the rest leads nowhere. What still waits is named by the caller.
 """
 
@@ -79,10 +79,10 @@ def unreferenced_blobs(
 
 
 def _versions(rows: list[Any], archived: int, reached: set[Digest], named: dict[Digest, int]) -> None:
-    """Of one path: the versions that began after the archived events, and the one that stood at their end."""
+    """Of one path: the versions that began after the archived events, and the one that was current at their end."""
     before = [row for row in rows if row[1] <= archived]
-    standing = [max(before, key=lambda row: row[1]), max(before, key=lambda row: (row[2], row[1]))] if before else []
-    for row in (*standing, *(row for row in rows if row[1] > archived)):
+    current = [max(before, key=lambda row: row[1]), max(before, key=lambda row: (row[2], row[1]))] if before else []
+    for row in (*current, *(row for row in rows if row[1] > archived)):
         if row[4] is not None:
             reached.add(row[4])
     for _, _, _, at, digest in rows:

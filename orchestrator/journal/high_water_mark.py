@@ -1,4 +1,4 @@
-"""The mark: how far a workspace's journal once came, kept where no restore of the journal reaches.
+"""The mark: the last known position of a workspace's journal, kept where no restore of the journal reaches.
 
 Two lines, which commits overwrite in turn before they are acknowledged, so that one is whole whatever happens. They
 are synced where the commit closes a change; else a killed daemon leaves them, and a power cut may leave them old.
@@ -72,7 +72,7 @@ class HighWaterMarkFile:
 
     def _unreadable(self, why: str) -> JournalBehind:
         return JournalBehind(
-            f"{self._path}, which says how far the journal came, can't be read: {why}",
+            f"{self._path}, which says the last position of the journal, can't be read: {why}",
             hint="`orchestrator journal adopt` goes on with the journal as it is.",
         )
 
@@ -103,7 +103,7 @@ class HighWaterMarkFile:
             self._last, self._synced = mark, mark.head
 
     def advance(self, mark: HighWaterMark, *, durably: bool) -> None:
-        """Say that the journal came here; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError.
+        """Note the position of the journal; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError.
 
         `durably`: synced. That takes 0.1 ms on the disk on which a durable edit takes 3.7 ms.
         """
@@ -127,21 +127,15 @@ class HighWaterMarkFile:
         mark = self.read()
         if mark is not None:
             raise JournalBehind(
-                f"there is no journal in {path}, but this workspace had one that came to @{mark.head}",
+                f"there is no journal in {path}, but this workspace had one that ended at @{mark.head}",
                 hint="Restore it from a backup (`orchestrator journal restore DIR`); to begin anew, run "
                 "`orchestrator journal reset`.",
                 details={"head": "@0", "known_head": f"@{mark.head}"},
             )
 
-    def check(self, connection: sqlite3.Connection, archive: Archive) -> None:
-        """Raises JournalBehind unless the journal came as far as the mark, by the same events."""
-        mark = self.read()
-        if mark is not None:
-            require_at_least(mark, connection, archive)
-
 
 def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archive: Archive) -> None:
-    """Raises JournalBehind unless the journal came as far as a mark, by the same events. Blocking."""
+    """Raises JournalBehind unless the journal reaches a mark, by the same events. Blocking."""
     with naming_trouble("the journal"):
         (journal,) = connection.execute(sql("journal_id")).fetchone()
         last = connection.execute(sql("last_event")).fetchone()

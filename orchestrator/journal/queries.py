@@ -237,7 +237,7 @@ class JournalReader:
         return await to_thread.run_sync(partial(verify, self._path, self._blobs, checkpoint, pause_s=self._pause_s))
 
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
-        inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
+        inside = msgspec.json.encode(text)[1:-1]  # as in a payload
         rows: list[tuple[int]] = []
         for segment in self.segments:
             if len(rows) < limit:

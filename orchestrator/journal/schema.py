@@ -130,7 +130,7 @@ def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
 
 
 def lacking_descriptor(what: str) -> OrchestratorError | None:
-    """SQLite does not say why a file could not be opened: whether one more can be opened tells."""
+    """SQLite does not say why a file could not be opened: opening one more shows it."""
     try:
         os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError as error:

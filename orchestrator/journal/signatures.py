@@ -31,7 +31,7 @@ class Seals:
             try:
                 problem = self._inside(seq, event, hash_of)
             except (ArchiveMissing, JournalCorrupt):
-                continue  # of an archived event whose file can't be read, which is told elsewhere
+                continue  # of an archived event whose file can't be read, which is reported elsewhere
             if problem is not None:
                 yield f"the checkpoint @{seq} {problem}"
             else:
@@ -74,26 +74,26 @@ class Seals:
             )
 
     def proven(self, *, whole: bool) -> tuple[str, ...]:
-        """What the signatures stand for; nothing while there are problems."""
+        """What the signatures prove; nothing while there are problems."""
         if not whole:
             return ()
-        told: list[str] = []
+        proven: list[str] = []
         if self._held:
             last = self._held[-1][1]
-            told.append(
+            proven.append(
                 f"{len(self._held)} signed checkpoints inside hold, the last one of {show(last.head)}, "
                 f"by key {last.key}"
             )
         if self._file is not None:
             when = f" since {written(self._file.signed_at)}" if self._file.signed_at else ""
-            told.append(
+            proven.append(
                 f"up to {show(self._file.seq)} no event was altered, left out or put in{when}, "
                 f"if you trust the checkpoint file and key {self._file.key}"
             )
-        return tuple(told)
+        return tuple(proven)
 
     def unchecked(self, head: Seq) -> Iterator[str]:
-        """What they do not stand for."""
+        """What they do not prove."""
         keys = {event.key: seq for seq, event in reversed(self._held)}  # by the first checkpoint of each
         for key, seq in sorted(keys.items(), key=lambda item: item[1])[1:]:
             yield f"the journal's key changed: checkpoint {show(seq)} is the first by {key}"

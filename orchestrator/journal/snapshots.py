@@ -32,7 +32,7 @@ MAX_BYTES = 1 << 30
 
 
 def sealed_bytes(journal: str, snapshot: Snapshot) -> bytes:
-    """What a seal stands for: these bytes of state, at this event, in this journal."""
+    """What a seal covers: these bytes of state, at this event, in this journal."""
     return msgspec.json.encode(
         (journal, snapshot.seq, snapshot.hash.hex(), snapshot.digest.hex(), snapshot.version), order="deterministic"
     )

@@ -84,7 +84,7 @@ class SqliteJournal(JournalReader):
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        `mark` is a file that remembers how far this journal came; it must have come that far.
+        `mark` is a file that remembers the last position of this journal; the journal must reach it.
         So many `reserve_bytes` of the disk are held back for the outcomes of changes.
         For writing, the schema and the chain from the last snapshot on are checked, in a time
         that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
@@ -152,7 +152,7 @@ class SqliteJournal(JournalReader):
     # --- for its maintenance -----------------------------------------------------------------
 
     def is_at(self, mark: HighWaterMark) -> bool:
-        """Whether the journal came as far as a mark, by the same events. Blocking."""
+        """Whether the journal reaches a mark, by the same events. Blocking."""
         try:
             require_at_least(mark, self._lookup, self._archive)
         except JournalBehind:

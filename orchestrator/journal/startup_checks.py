@@ -9,7 +9,7 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.high_water_mark import HighWaterMarkFile
+from orchestrator.journal.high_water_mark import HighWaterMarkFile, require_at_least
 from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_writer, sql
 from orchestrator.journal.segments import Archive, archived_end
@@ -46,8 +46,9 @@ def open_checked(path: Path, archive: Archive, blobs: Blobs, mark: HighWaterMark
     connection = open_writer(path)
     try:
         check_tail(connection)
-        if mark is not None:
-            mark.check(connection, archive)
+        known = mark.read() if mark is not None else None
+        if known is not None:
+            require_at_least(known, connection, archive)
         rebuild_versions(connection, archive)
         _sweep(connection, blobs)
     except BaseException:
@@ -77,7 +78,7 @@ def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
 def check_tail(connection: sqlite3.Connection) -> None:
     """Check the chain from the last snapshot on, at least TAIL and at most MOST_TAIL events.
 
-    A redaction stands after its target, so those of a tail's events are in it. Raises JournalCorrupt, naming the
+    A redaction comes after its target, so those of a tail's events are in it. Raises JournalCorrupt, naming the
     first position that does not hold.
     """
     with naming_trouble("the journal"):

@@ -287,12 +287,12 @@ class JournalVerifier(ChainVerifier):
         """The table of requests against the events that carry their ids."""
         left = dict(self._claims)
         for agent, request_id, digest, seq in self._db.execute(sql("all_requests")):
-            told, first, last, _ = left.pop((agent, request_id), ("", 0, 0, 0))
+            wanted, first, last, _ = left.pop((agent, request_id), ("", 0, 0, 0))
             if not 0 < seq <= self.walk.end[0]:
                 yield f"the requests table says that {request_id!r} led to event @{seq}, which is not there"
             elif not first and seq > self._lost:
                 yield f"the requests table says that {request_id!r} led to event @{seq}, which is another's"
-            elif first and (digest != told or not first <= seq <= last):
+            elif first and (digest != wanted or not first <= seq <= last):
                 yield f"request {request_id!r} in the requests table is not what event @{first} says"
             yield None
         for (_, request_id), (_, first, _, _) in left.items():

@@ -259,7 +259,7 @@ class Writer:
                 outcomes = self._commit(self._owed)
             except DiskFull:
                 return False
-            except Exception as error:  # noqa: BLE001  # what was told to be owed can't be written: say so for good
+            except Exception as error:  # noqa: BLE001  # an outcome that was owed can't be written: all writing stops
                 self.stop(f"the outcome of a change can't be written: {error}")
                 return False
             written, self._owed = self._owed, []
@@ -278,7 +278,7 @@ class Writer:
         try:
             self._begin()
             for job in jobs:
-                outcomes.append(self._admitted(job, rows, blobs, versions))
+                outcomes.append(self._validated(job, rows, blobs, versions))
             self._write(rows, blobs, versions)
             for job, outcome in zip(jobs, outcomes, strict=True):
                 if job.hook is not None and isinstance(outcome, tuple):
@@ -296,7 +296,7 @@ class Writer:
         self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
-    def _admitted(
+    def _validated(
         self, job: Job, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]
     ) -> Outcome:
         try:

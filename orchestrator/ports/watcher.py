@@ -18,11 +18,11 @@ class Hints(msgspec.Struct, frozen=True):
     folders: frozenset[WorkspacePath] = frozenset()  # made, removed or moved, with all that is in them
     rescan: ExternalTrigger | None = None
     """Look everywhere. overflow: hints were lost; scan: there are none now; watch: other files are ignored now."""
-    came: frozenset[WorkspacePath] = frozenset()  # of the folders, those that were made or moved there
+    added: frozenset[WorkspacePath] = frozenset()  # of the folders, those that were made or moved there
 
 
 class Watcher(Protocol):
-    """Tells where to look, and decides nothing.
+    """Says where to look. and decides nothing.
 
     Left out are our temporary files, version control's own folders, the daemon's own files, and ignored directories
     that were not `follow`ed. It never follows a link.

@@ -1,6 +1,6 @@
 """One durable change of one path: stage, commit with verification, finish.
 
-Nothing is ever overwritten: content is exchanged, or renamed to where nothing stands, and what
+Nothing is ever overwritten: content is exchanged, or renamed to a free name, and what
 comes out must be what the change was made against, or it goes back.
 """
 
@@ -143,7 +143,7 @@ class LocalAtomicWrite:
         why = error.message if isinstance(error, IoFailed) else error.strerror
         return WritesStopped(
             f"{self._change.path}: the disk failed in the middle of a change ({why})",
-            hint="The next start finds out which content stands there. Look at the system's log first.",
+            hint="The next start finds out which content is there. Look at the system's log first.",
         )
 
     def _change_names(self) -> None:
@@ -283,7 +283,7 @@ class LocalAtomicWrite:
             raise Displaced(self._change.path)
 
     def _unmoved(self) -> bool:
-        """Whether the file is as it was when it was last hashed; of a move's source nobody says."""
+        """Whether the file is as it was when it was last hashed; not known of a move's source."""
         try:
             found = self._disk.stat_at(self._parent, self._name)
         except OSError:
@@ -318,11 +318,11 @@ class LocalAtomicWrite:
         unexpected = tuple(data for data in (there, out) if data is not None)
         return Displaced(self._change.path, diverged=True, unexpected=unexpected)
 
-    # --- take back --------------------------------------------------------------------
+    # --- roll back --------------------------------------------------------------------
 
     def roll_back(self) -> None:
         try:
-            self._step("taking_back")
+            self._step("rolling_back")
             self._reverse()
         except Displaced as displaced:
             self._kept = displaced.unexpected
@@ -342,7 +342,7 @@ class LocalAtomicWrite:
         if change.after is None:
             self._name_again()
             return
-        if not self._stands(change.after):
+        if not self._is_there(change.after):
             out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
             raise self._diverged(out)
         if change.moved_from is not None:
@@ -354,8 +354,8 @@ class LocalAtomicWrite:
         else:
             self._exchange_back(change.after)
 
-    def _stands(self, after: Digest) -> bool:
-        """Whether what landed is still what stands at the path. Raises IoFailed."""
+    def _is_there(self, after: Digest) -> bool:
+        """Whether what was written is still at the path. Raises IoFailed."""
         try:
             return same_directory(self._at, self._parent, self._change.path) and holds(
                 self._at, self._parent, self._name, after, self._change.path

@@ -62,7 +62,7 @@ def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> 
 
 
 def holds(at: Confinement, directory: int, name: str, expected: Digest, path: WorkspacePath) -> bool:
-    """Whether a regular file with this content has the name. Raises what stands in the way, save absence."""
+    """Whether a regular file with this content has the name. Raises what keeps it from being read, except absence."""
     try:
         with at.regular(directory, name, path) as (handle, _):
             return digest_from(at.disk, handle) == expected
@@ -71,7 +71,7 @@ def holds(at: Confinement, directory: int, name: str, expected: Digest, path: Wo
 
 
 def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
-    """Whether the directory of `path` is still the one that the handle stands for. Raises IoFailed."""
+    """Whether the directory of `path` is still the one that of the handle. Raises IoFailed."""
     try:
         with at.parent(path) as (present, _):
             return identity_of(at.disk.stat(present)) == identity_of(at.disk.stat(handle))

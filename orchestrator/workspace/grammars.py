@@ -123,7 +123,7 @@ def _spare(query: tree_sitter.Query, source: bytes) -> None:
     """Switch off what an outline has no use for: the uses of names, and definitions with their comments.
 
     `(comment)* @doc . (function …)` takes minutes for 85,000 comments in a row; our own queries have those
-    definitions without, and what stands above one is found by its line.
+    definitions without, and what is above one is found by its line.
     """
     for pattern in range(query.pattern_count):
         text = source[query.start_byte_for_pattern(pattern) : query.end_byte_for_pattern(pattern)]

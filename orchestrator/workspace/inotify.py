@@ -31,7 +31,7 @@ _HEADER = struct.Struct("iIII")
 _READ_BYTES = 256 * 1024
 
 
-class Told(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True):
     """One event, as the kernel gives it; `watch` is -1 for an overflow."""
 
     watch: int
@@ -64,7 +64,7 @@ class Inotify:
             if error.errno != errno.EINVAL:
                 raise
 
-    def read(self) -> Iterator[Told]:
+    def read(self) -> Iterator[Notice]:
         """What waits in the queue now."""
         while True:
             try:
@@ -75,7 +75,7 @@ class Inotify:
             while at < len(data):
                 watch, mask, _, length = _HEADER.unpack_from(data, at)
                 at += _HEADER.size
-                yield Told(watch, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
+                yield Notice(watch, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
                 at += length
 
     def close(self) -> None:

@@ -79,7 +79,7 @@ class LocalWorkspace:
         self._at.close()
 
     def watcher(self) -> Watcher:
-        """What tells of changes by other hands on this system; not started yet."""
+        """Reports external changes on this system; not started yet."""
         if sys.platform == "linux":
             return InotifyWatcher(self._at, self.ignore)
         return FilesWatcher(self.root, self.ignore)

@@ -25,9 +25,7 @@ DEBOUNCE_MS, STEP_MS, TURN_MS = 50, 20, 1000
 ADDED, DELETED = 1, 3
 
 RESCAN_S = 300.0
-"""watchfiles does not tell that it lost hints, so everything is looked at this often."""
-
-_NONE = "watchfiles can't watch here: {}"
+"""watchfiles does not report lost hints, so everything is looked at this often."""
 
 
 class FilesWatcher:
@@ -53,7 +51,7 @@ class FilesWatcher:
 
             self._notify = RustNotify([self._root], False, False, 0, True, True)
         except (ImportError, OSError, RuntimeError) as error:
-            self._trouble = _NONE.format(error)
+            self._trouble = f"watchfiles can't watch here: {error}"
         else:
             self._trouble = ""
 
@@ -80,14 +78,14 @@ class FilesWatcher:
                     continue
                 turn = partial(notify.watch, DEBOUNCE_MS, STEP_MS, TURN_MS, self._stop)
                 try:
-                    told = await to_thread.run_sync(turn, abandon_on_cancel=True)
+                    found = await to_thread.run_sync(turn, abandon_on_cancel=True)
                 except RuntimeError:
                     await anyio.sleep(TURN_MS / 1000)
                     await to_thread.run_sync(self.start)
                     yield Hints(rescan="overflow")
                     continue
-                if isinstance(told, set):
-                    hints = self._sorted(told)
+                if isinstance(found, set):
+                    hints = self._sorted(found)
                     if hints.paths or hints.folders or hints.rescan:
                         yield hints
                 elif time.monotonic() - looked >= self._rescan_s:
@@ -96,12 +94,12 @@ class FilesWatcher:
         finally:
             self._stop.set()
 
-    def _sorted(self, told: set[tuple[int, str]]) -> Hints:
+    def _sorted(self, found: set[tuple[int, str]]) -> Hints:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
-        came: set[WorkspacePath] = set()
+        added: set[WorkspacePath] = set()
         rescan: ExternalTrigger | None = None
-        for kind, absolute in told:
+        for kind, absolute in found:
             path = os.path.relpath(absolute, self._root)
             names = path.split("/")
             if path == "." or names[0] == ".." or is_temp(names[-1]):
@@ -113,9 +111,9 @@ class FilesWatcher:
             if os.path.isdir(absolute) and not os.path.islink(absolute):
                 folders.add(WorkspacePath(path))
                 if kind == ADDED:
-                    came.add(WorkspacePath(path))
+                    added.add(WorkspacePath(path))
             else:
                 paths.add(WorkspacePath(path))
                 if kind == DELETED:
                     folders.add(WorkspacePath(path))  # what it was can't be known any more
-        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
+        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(added))

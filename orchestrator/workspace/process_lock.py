@@ -22,12 +22,12 @@ class ProcessLock:
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def say(self, doing: str) -> None:
+    def report(self, doing: str) -> None:
         """Write into the locked file who holds it and, for whoever waits, what it is doing."""
-        said = f"{os.getpid()}\n{doing}\n".encode()
-        with suppress(OSError):  # a full disk: nobody can be told
-            os.pwrite(self._handle, said, 0)
-            os.ftruncate(self._handle, len(said))
+        text = f"{os.getpid()}\n{doing}\n".encode()
+        with suppress(OSError):  # a full disk: nobody can be informed
+            os.pwrite(self._handle, text, 0)
+            os.ftruncate(self._handle, len(text))
 
     def close(self) -> None:
         with suppress(OSError):
@@ -48,7 +48,7 @@ def hold_state(state_dir: str | os.PathLike[str]) -> ProcessLock:
         raise state_trouble(error, path) from error
     holder = os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
     held = _hold(handle, os.fspath(state_dir), holder=holder)
-    held.say("")
+    held.report("")
     return held
 
 

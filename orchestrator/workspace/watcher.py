@@ -18,15 +18,15 @@ from orchestrator.ports.watcher import Hints
 from orchestrator.workspace import inotify
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
-from orchestrator.workspace.inotify import Inotify, Told
+from orchestrator.workspace.inotify import Inotify, Notice
 
 STEP_S = 0.02
-"""Hints are gathered this long before they are told: one save of an editor is several events."""
+"""Hints are gathered this long before they are reported: one save of an editor is several events."""
 
 RESCAN_S = 30.0
 """How often everything is looked at while watching is degraded."""
 
-_CAME = inotify.IN_CREATE | inotify.IN_MOVED_TO
+_ADDED = inotify.IN_CREATE | inotify.IN_MOVED_TO
 _NO_ROOM = {
     errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
     errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
@@ -99,57 +99,57 @@ class InotifyWatcher:
             if hints.paths or hints.folders or hints.rescan is not None:
                 yield hints
 
-    # --- what the kernel tells ----------------------------------------------------------
+    # --- what the kernel reports --------------------------------------------------------
 
     def _gather(self, kernel: Inotify) -> Hints:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
-        came: set[WorkspacePath] = set()
+        added: set[WorkspacePath] = set()
         rescan: ExternalTrigger | None = None
         with self._lock:
-            for told in kernel.read():
-                if told.mask & inotify.IN_Q_OVERFLOW:
+            for notice in kernel.read():
+                if notice.mask & inotify.IN_Q_OVERFLOW:
                     rescan = "overflow"
                     continue
-                folder = self._folders.get(told.watch)
+                folder = self._folders.get(notice.watch)
                 if folder is None:
                     continue
-                if not told.name:
-                    self._of_itself(told, folder)
+                if not notice.name:
+                    self._of_itself(notice, folder)
                     continue
-                if told.name in BUILT_IN or is_temp(told.name) or not valid_name(told.name):
+                if notice.name in BUILT_IN or is_temp(notice.name) or not valid_name(notice.name):
                     continue
-                path = f"{folder}/{told.name}" if folder else told.name
-                if told.name in RULE_FILES:
+                path = f"{folder}/{notice.name}" if folder else notice.name
+                if notice.name in RULE_FILES:
                     rescan = rescan or "watch"
-                if told.mask & inotify.IN_ISDIR:
-                    if self._of_folder(told, path):
+                if notice.mask & inotify.IN_ISDIR:
+                    if self._of_folder(notice, path):
                         folders.add(WorkspacePath(path))
-                        if told.mask & _CAME:
-                            came.add(WorkspacePath(path))
+                        if notice.mask & _ADDED:
+                            added.add(WorkspacePath(path))
                 else:
                     paths.add(WorkspacePath(path))
             if rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
             left, self._left = self._left, set()
-        return Hints(frozenset(paths), frozenset(folders | left), rescan, frozenset(came))
+        return Hints(frozenset(paths), frozenset(folders | left), rescan, frozenset(added))
 
-    def _of_itself(self, told: Told, folder: str) -> None:
+    def _of_itself(self, notice: Notice, folder: str) -> None:
         """A watched directory's own end."""
-        if told.mask & inotify.IN_IGNORED:
-            self._forget(told.watch)
-        if not folder and told.mask & (inotify.IN_DELETE_SELF | inotify.IN_MOVE_SELF | inotify.IN_UNMOUNT):
+        if notice.mask & inotify.IN_IGNORED:
+            self._forget(notice.watch)
+        if not folder and notice.mask & (inotify.IN_DELETE_SELF | inotify.IN_MOVE_SELF | inotify.IN_UNMOUNT):
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
 
-    def _of_folder(self, told: Told, path: str) -> bool:
-        """A directory came or went in a watched one; whether that matters."""
-        if told.mask & inotify.IN_MOVED_FROM:
+    def _of_folder(self, notice: Notice, path: str) -> bool:
+        """A directory was added to a watched one or removed; whether that matters."""
+        if notice.mask & inotify.IN_MOVED_FROM:
             known = path in self._watches
             self._leave(path)
             return known
-        if told.mask & _CAME:
+        if notice.mask & _ADDED:
             if not self._wanted(path):
                 return False
             self._enter([path])
@@ -179,7 +179,7 @@ class InotifyWatcher:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
                 watch = kernel.add(handle, inotify.WATCHED if folder else inotify.WATCHED_ROOT)
                 known = self._folders.get(watch, folder)
-                if known != folder:  # found under a new name, before its old one is told to have gone
+                if known != folder:  # found under a new name, before the move from its old one is reported
                     self._left.add(WorkspacePath(known))
                 self._folders[watch], self._watches[folder] = folder, watch
                 return self._at.disk.folders(handle)
@@ -191,7 +191,7 @@ class InotifyWatcher:
             return ()  # gone, a link, another file system, closed to us, or the daemon's own
 
     def _leave(self, folder: str) -> None:
-        """What was moved away is watched where it turns up, if it does; it may have turned up before this was told."""
+        """What was moved away is watched at its new place, where it may have been found already."""
         for name in [name for name in self._watches if f"{name}/".startswith(f"{folder}/")]:
             watch = self._watches.pop(name)
             if self._folders.get(watch) == name:

@@ -111,10 +111,10 @@ async def test_one_that_does_not_fit_takes_the_others_back(ground: Ground, meet:
         await ground.agrees()
 
 
-async def test_killed_while_taking_back(ground: Ground) -> None:
+async def test_killed_while_rolling_back(ground: Ground) -> None:
     """What is done by then is completed; the file that did not fit keeps what somebody else wrote."""
     ground.prepare(SEVERAL)
-    await ground.crash(SEVERAL, at="taking_back", meddle="hash_rechecked:4", path=str(ground.workspace / "short.txt"))
+    await ground.crash(SEVERAL, at="rolling_back", meddle="hash_rechecked:4", path=str(ground.workspace / "short.txt"))
     with ground.serving():
         assert content(ground.workspace / "short.txt") == FOREIGN.decode()
         assert content(ground.workspace / "notes.txt") == SEVERAL.after["notes.txt"]

@@ -369,7 +369,7 @@ class MemoryAtomicWrite:
 
     def roll_back(self) -> None:
         change, nodes = self._change, self._w.nodes
-        self._w.step("taking_back")
+        self._w.step("rolling_back")
         if change.directory:
             del nodes[change.path]
         elif change.after is None:

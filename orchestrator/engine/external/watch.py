@@ -92,7 +92,7 @@ class Watching:
         async for hints in watcher.hints():
             self._paths |= hints.paths
             self._folders |= hints.folders
-            self._folders_came |= hints.came
+            self._folders_came |= hints.added
             if hints.rescan is not None and self._rescan != "overflow":
                 self._rescan = hints.rescan
             self._tick()
@@ -165,7 +165,7 @@ class Watching:
             self._paths |= paths
 
     async def _look(self, hints: Hints, group: ExternalBatch) -> None:
-        group.came |= hints.came
+        group.came |= hints.added
         for seq in self._observer.hinted(hints):
             group.met_before(seq)
         if hints.rescan is not None:
