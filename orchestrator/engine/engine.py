@@ -86,7 +86,7 @@ class Engine:
         importer = BatchImporter(services, observer)
         self._baseline = Baseline(services, observer, importer)
         self._watching = Watching(services, observer, importer, watcher)
-        self._approvals = ApprovalService(services, observer, effects, answers, gate, pipeline.repositories)
+        self._approvals = ApprovalService(services, pipeline, gate)
         proposals, review_context = Proposals(services, pipeline, answers, checker), ReviewContext(services)
         rebaser = Rebaser(services, observer)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)

@@ -18,8 +18,7 @@ from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeD
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.engine.changes.diffs import Diffs
-from orchestrator.engine.merges import MOST_SHOWN, merge_texts, regions, rules
+from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, merge_texts, regions, rules
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter

@@ -26,14 +26,11 @@ from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
 from orchestrator.engine.changes.conflict_recorder import found_of
-from orchestrator.engine.changes.effects import Effects, Intent, new_blobs
-from orchestrator.engine.changes.pipeline import request_of, rules
+from orchestrator.engine.changes.effects import Intent, new_blobs
+from orchestrator.engine.changes.pipeline import ChangePipeline, request_of, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
-from orchestrator.engine.external.observer import Observer, required
-from orchestrator.engine.leases import Reservations
+from orchestrator.engine.external.observer import required
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import Displaced
@@ -50,19 +47,9 @@ MOST_NAMED = 5
 class ApprovalService:
     """The inbox of changes that wait."""
 
-    def __init__(
-        self,
-        services: Services,
-        observer: Observer,
-        effects: Effects,
-        answers: Answers,
-        gate: ApproverGate,
-        repositories: RepositoryGuard,
-    ) -> None:
-        self._s, self._observer, self._effects = services, observer, effects
-        self._answers, self._gate, self._repositories = answers, gate, repositories
-        self._permissions = ChangePermissions(services)
-        self._reservations = Reservations(services)
+    def __init__(self, services: Services, pipeline: ChangePipeline, gate: ApproverGate) -> None:
+        self._s, self._pipeline, self._gate = services, pipeline, gate
+        self._answers, self._repositories = pipeline.answers, pipeline.repositories
 
     async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
@@ -126,7 +113,7 @@ class ApprovalService:
         request = approval.request
         author = self._s.permissions.author(approval.agent, approval.session)
         try:
-            await self._permissions.asks(author, request.permissions)
+            await self._pipeline.permissions.asks(author, request.permissions)
         except Denied as denial:
             await self._expire_due(approval, "policy_changed", denial.message)
             return
@@ -145,10 +132,10 @@ class ApprovalService:
                         await self._renew(approval, provenance, plan, asks)
                         return
                     paths = [item.path for item in request.paths]
-                    crossing = await self._reservations.crossing(author, paths, granted=True)
+                    crossing = await self._pipeline.reservations.crossing(author, paths, granted=True)
                     plan = plan.fitted(warnings=(*plan.fit.warnings, *crossing.warnings))
                     intent = Intent(provenance=provenance, origin=self._origin(approval), leases=crossing.leases)
-                    await self._effects.carry_out(plan, intent)
+                    await self._pipeline.effects.carry_out(plan, intent)
             except (Displaced, RollbackIncomplete):
                 continue
             except CallerError as error:
@@ -161,7 +148,7 @@ class ApprovalService:
     async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
         facts = {}
         for item in approval.request.paths:
-            present = await self._observer.refresh(item.path, content=True, changing=True)
+            present = await self._pipeline.observer.refresh(item.path, content=True, changing=True)
             held = None
             if present.stat is not None and not item.directory:
                 _, digest, data = required(present)

@@ -1,10 +1,11 @@
-"""Unified diffs of changes: of those in the journal, of those that wait, of those that are only planned."""
+"""What answers show of a change: unified diffs, the places of a merge, conflicting lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import NewContent
@@ -13,11 +14,15 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.diff import cut
 from orchestrator.core.text.document_diff import diff_text
 from orchestrator.core.text.encoding import EMPTY, Document, decode
+from orchestrator.core.three_way import Region, ResolvedRegion, Span
 from orchestrator.engine.contents import Contents
 
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""
 
+
+MOST_SHOWN = 40
+"""Places of one merge that an answer shows."""
 
 NOTHING: Mapping[Digest, NewContent] = {}
 
@@ -91,3 +96,31 @@ class Diffs:
         if planned is None:
             return await self._contents.kept_text(item.after)
         return planned.document or decode(planned.data, written=item.encoding)
+
+
+def merge_texts(merged: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
+    """The places, those that git would have left to a person first."""
+    chosen = sorted(merged, key=lambda region: region.rule == "clean")[:MOST_SHOWN]
+    return tuple(
+        r.MergeText(path=item.path, lines=_lines(item.merged), rule=item.rule, why=item.why, **_sides(item.region))
+        for item in chosen
+    )
+
+
+def rules(merged: Sequence[ResolvedRegion]) -> str:
+    """The rules that merged what git would not; "" if none had to."""
+    return ", ".join(dict.fromkeys(region.rule for region in merged if region.rule != "clean"))
+
+
+def regions(conflicting: Sequence[Region]) -> tuple[r.RegionLines, ...]:
+    """Conflicting lines as callers count them."""
+    return tuple(r.RegionLines(**_sides(region)) for region in conflicting)
+
+
+def _sides(region: Region) -> dict[str, tuple[int, int]]:
+    sides = region.map(_lines)
+    return {"base": sides.base, "current": sides.current, "proposed": sides.proposed}
+
+
+def _lines(span: Span) -> tuple[int, int]:
+    return span.start + 1, span.end

@@ -70,7 +70,7 @@ class ChangePipeline:
     """Carries commands through: facts, permission, decision, then approval or conflict or effects, and the answer."""
 
     def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
-        self._s, self._effects, self._answers, self._observer = services, effects, answers, observer
+        self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
         self._facts, self._recorder = FactFinder(services, observer), ConflictRecorder(services, answers)
         self.reservations, self._sets = Reservations(services), ReadSets(services)
         self.repositories, self.permissions = RepositoryGuard(services.workspace), ChangePermissions(services)
@@ -177,7 +177,7 @@ class ChangePipeline:
         for path, here in facts.items():
             if here.held is None or not self._s.hidden_from_all(path):
                 continue
-            present = await self._observer.refresh(path, content=True, changing=True)
+            present = await self.observer.refresh(path, content=True, changing=True)
             if present.entry is None or present.entry.digest != here.held.digest:
                 return False
         return True
@@ -204,7 +204,7 @@ class ChangePipeline:
     async def _as_preview(self, attempt: Attempt, plan: Apply) -> ChangeResult:
         would_be = "waiting" if self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
         crossed = plan.fitted(warnings=(*plan.fit.warnings, *attempt.crossing.warnings))
-        preview = await self._answers.of_plan(crossed, would_be=would_be, shows=attempt.shows)
+        preview = await self.answers.of_plan(crossed, would_be=would_be, shows=attempt.shows)
         unseen = unseen_texts(attempt.provenance.unseen, attempt.shows)
         return ChangeResult(msgspec.structs.replace(preview, unseen=unseen), plan)
 
@@ -216,17 +216,17 @@ class ChangePipeline:
         if plan.paths and not asks:
             crossed = plan.fitted(warnings=(*plan.fit.warnings, *attempt.crossing.warnings))
             intent = Intent(provenance=attempt.provenance, origin=_caused(request), leases=attempt.crossing.leases)
-            applied = await self._effects.carry_out(crossed, intent)
+            applied = await self.effects.carry_out(crossed, intent)
         conflicts = await self._recorder.record_partial(request, attempt.provenance, plan, attempt.facts)
         if applied is not None:
             await self._recorder.supersede(request, applied, plan, attempt.superseded)
-            answer = await self._answers.of_applied(
+            answer = await self.answers.of_applied(
                 applied.version, applied.event, shows=shows, warnings=applied.event.fit.warnings
             )
         elif plan.paths:
             answer = _warned(await self._ask(attempt, plan, asks), attempt.crossing)
         else:
-            answer = await self._answers.of(conflicts[0], shows=shows)
+            answer = await self.answers.of(conflicts[0], shows=shows)
         return ChangeResult(answer, plan, conflicts)
 
     async def _ask(self, attempt: Attempt, plan: Apply, asks: tuple[NeedApproval, ...]) -> r.ChangeAnswer:
@@ -234,7 +234,7 @@ class ChangePipeline:
         asked = request_of(self._s, plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
         event = NewEvent(f"approval:{plan.paths[0].path}", asked)
         recorded = await self._s.journal.append(Unit((event,), _caused(attempt.request), new_blobs(plan)))
-        return await self._answers.of(recorded[0].seq, shows=attempt.shows)
+        return await self.answers.of(recorded[0].seq, shows=attempt.shows)
 
 
 def request_of(  # what the event holds

@@ -18,18 +18,15 @@ from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.diffs import regions
 from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
-from orchestrator.engine.merges import regions
 from orchestrator.engine.services import Services
 
 T = TypeVar("T")
 
 DIFF_TOKENS = 4000
 """Of each diff of one conflict."""
-
-MOST_REGIONS = 500
-"""Of one conflict in an answer; choosing sides for more of them one by one is nobody's check."""
 
 REGION_TOKENS = 25
 """Of one region's six line numbers."""
@@ -181,7 +178,7 @@ def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:
     """A conflict cut down to a budget as far as that goes, and about how many tokens it still has."""
     diff, cut_diff = _cut(info.diff, budget)
     review_diff, cut_review = _cut(info.review_diff, budget)
-    most = max(1, min(MOST_REGIONS, budget // REGION_TOKENS))
+    most = max(1, budget // REGION_TOKENS)
     words = [diff or "", review_diff or "", info.reason]
     words += [text for line in info.reviews for text in (line.reason, line.message)]
     cost = sum(map(tokens.estimate, words)) + REGION_TOKENS * min(most, len(info.regions))
