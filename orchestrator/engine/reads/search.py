@@ -82,27 +82,26 @@ class Searcher:
             raise FileNotFound(start, "there is nothing to search")
         skip_line, skip_path = _read_cursor(params.cursor)
         page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
-        if stat.kind != "directory":
+        alone = stat.kind != "directory"
+        if alone:
             self._s.permissions.permit_now(caller, "search", start)
-            sweep = Sweep()
-            if skip_path is None or start >= skip_path:
-                after = skip_line if start == skip_path else 0
-                found = await self._matches(start, pattern, params, after=after, most=page.left + 1)
-                sweep.add(start, (found.matches, found.lines))
-                if not params.count_only:
-                    page.takes(found, last=True)
+            sweep, shown = Sweep(), [start]
         else:
             self._s.permit(caller, "list", start)
             sweep = await self._sweep(caller, start, params.globs, pattern, invert=params.invert)
-            shown = [] if params.count_only else sorted(path for path in sweep.counts if path >= (skip_path or ""))
-            for path in shown:
-                after = skip_line if path == skip_path else 0
-                try:
-                    found = await self._matches(path, pattern, params, after=after, most=page.left + 1)
-                except PathError:
-                    continue  # it is gone by now, or no text
-                if not page.takes(found, last=path == shown[-1]):
-                    break
+            shown = [] if params.count_only else sorted(sweep.counts)
+        for path in [path for path in shown if path >= (skip_path or "")]:
+            after = skip_line if path == skip_path else 0
+            try:
+                found = await self._matches(path, pattern, params, after=after, most=page.left + 1)
+            except PathError:
+                if alone:
+                    raise
+                continue  # it is gone by now, or no text
+            if alone:
+                sweep.add(path, (found.matches, found.lines))
+            if params.count_only or not page.takes(found, last=path == shown[-1]):
+                break
         total = sum(sweep.counts.values())
         event = ContentSearched(
             pattern=params.pattern,
