@@ -58,7 +58,8 @@ class Settings:
 
     def daemon(self) -> locations.Location:
         """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `wait_for`."""
-        found = wait_for(self.root, self.state_dir, Waiting(doing=terminal.progress()))
+        with terminal.progress() as doing:
+            found = wait_for(self.root, self.state_dir, Waiting(doing=doing))
         if found is None:
             raise DaemonUnreachable(f"no daemon runs for {self.root}")
         return found

@@ -51,9 +51,10 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    location, started = daemon_launcher.ensure(
-        root, settings.state_dir, options=options, timeout_s=None, doing=terminal.progress()
-    )
+    with terminal.progress() as doing:
+        location, started = daemon_launcher.ensure(
+            root, settings.state_dir, options=options, timeout_s=None, doing=doing
+        )
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:

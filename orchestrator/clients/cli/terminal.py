@@ -7,7 +7,8 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -37,17 +38,28 @@ def show(text: str) -> None:
         file.write(text)
 
 
-def progress() -> Callable[[str], None]:
-    """Reports on stderr what a start is at, once it takes long."""
-    shown_at = time.monotonic() + SHORT_S - LINE_EVERY_S
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Shows on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
+    terminal, since, shown_at = sys.stderr.isatty(), time.monotonic(), 0.0
 
     def doing(what: str) -> None:
         nonlocal shown_at
-        if time.monotonic() - shown_at > LINE_EVERY_S:
-            shown_at = time.monotonic()
-            print(f"the daemon is {what}", file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if now - since > SHORT_S and (terminal or now - shown_at > LINE_EVERY_S):
+            shown_at = now
+            print(
+                f"\r\x1b[K{what}" if terminal else f"the daemon is {what}",
+                end="" if terminal else "\n",
+                file=sys.stderr,
+            )
+            sys.stderr.flush()
 
-    return doing
+    try:
+        yield doing
+    finally:
+        if terminal and shown_at:
+            print("\r\x1b[K", end="", file=sys.stderr)
 
 
 def approver_code(*, ask: bool) -> str | None:
