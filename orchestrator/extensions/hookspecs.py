@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 import msgspec
 import pluggy
 
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.change import PathChange
+from orchestrator.core.ids import Seq
 from orchestrator.ports.reviewers import Reviewer
 
 GROUP: Final = "orchestrator"
@@ -27,15 +28,6 @@ hook: Callable[[F], F] = pluggy.HookimplMarker(GROUP)
 _spec: Callable[[F], F] = pluggy.HookspecMarker(GROUP)
 
 
-class ChangedPath(msgspec.Struct, frozen=True):
-    """What a change did to one path."""
-
-    path: WorkspacePath
-    before: Digest | None  # None: it was absent
-    after: Digest | None  # None: it is absent now
-    moved_from: WorkspacePath | None = None
-
-
 class AppliedChange(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is on disk and in the journal. No file content: digests name it."""
 
@@ -45,7 +37,7 @@ class AppliedChange(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None
     operation: str
     rung: str
-    paths: tuple[ChangedPath, ...]
+    paths: tuple[PathChange, ...]
     reason: str = ""
     reverts: tuple[Seq, ...] = ()
 

@@ -18,7 +18,7 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import Seq
 from orchestrator.core.policy.reviewers import Plugins
 from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, run_detached
-from orchestrator.extensions.hookspecs import GROUP, AppliedChange, ChangedPath, Hooks
+from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
 from orchestrator.ports.reviewers import Reviewer, ReviewerUnusable
 
@@ -187,7 +187,7 @@ def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedCh
         session=recorded.session,
         operation=event.provenance.operation,
         rung=event.fit.rung,
-        paths=tuple(ChangedPath(path.path, path.before, path.after, path.moved_from) for path in event.paths),
+        paths=event.paths,
         reason=reason,
         reverts=event.provenance.reverts,
     )

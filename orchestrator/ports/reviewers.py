@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
 
 import msgspec
 
@@ -62,14 +62,14 @@ class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
     repair: Repair | None = None  # at the second try
 
 
-class RegionText(msgspec.Struct, frozen=True):
+class RegionText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a reviewer wants in one region."""
 
-    region: int  # from 1
+    region: Annotated[int, msgspec.Meta(ge=0, le=10**6)]  # from 1
     lines: Lines
 
 
-class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A reviewer's answer."""
 
     verdict: Verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 import msgspec
 
@@ -10,7 +10,6 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.ports.reviewers import (
     FAILURES,
-    RegionText,
     ReviewFailure,
     ReviewReply,
     ReviewReplyInvalid,
@@ -20,8 +19,6 @@ from orchestrator.ports.reviewers import (
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
 MOST_LINES = 20_000
 MOST_LINE_CHARS = 100_000
-Number = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
-"""A region's."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -57,18 +54,6 @@ SCHEMA: dict[str, Any] = {
 """The JSON schema of an answer."""
 
 
-class _Region(msgspec.Struct, forbid_unknown_fields=True):
-    region: Number
-    lines: list[str]
-
-
-class _Answer(msgspec.Struct, forbid_unknown_fields=True):
-    verdict: Verdict
-    regions: list[_Region] = []
-    reason: str = ""
-    path: str | None = None  # may be repeated; then it is the conflict's own
-
-
 class _Failed(msgspec.Struct):
     """What replaces an answer, with the verdict "failed"."""
 
@@ -83,22 +68,19 @@ def reply_of(answer: dict[str, Any], request: ReviewRequest, usage: ReviewUsage)
     """
     if answer.get("verdict") == "failed":
         _fail(answer)
+    given = {**answer}
+    path = given.pop("path", None)  # may be repeated; then it is the conflict's own
     try:
-        said = msgspec.convert(answer, _Answer)
+        reply = msgspec.convert(given, ReviewReply)
     except msgspec.ValidationError as error:
         raise ReviewReplyInvalid(f"the answer is not of the form asked for: {error}") from error
-    if said.path is not None and said.path != request.path:
-        raise ReviewReplyInvalid(f"the answer is about {said.path}, the conflict about {request.path}")
-    if said.verdict == "content":
-        _check_regions(said, request)
-    elif said.regions:
-        raise ReviewReplyInvalid(f"with {said.verdict} `regions` is empty; it has {len(said.regions)}")
-    return ReviewReply(
-        verdict=said.verdict,
-        regions=tuple(RegionText(region.region, tuple(region.lines)) for region in said.regions),
-        reason=said.reason.strip(),
-        usage=usage,
-    )
+    if path is not None and path != request.path:
+        raise ReviewReplyInvalid(f"the answer is about {path}, the conflict about {request.path}")
+    if reply.verdict == "content":
+        _check_regions(reply, request)
+    elif reply.regions:
+        raise ReviewReplyInvalid(f"with {reply.verdict} `regions` is empty; it has {len(reply.regions)}")
+    return msgspec.structs.replace(reply, reason=reply.reason.strip(), usage=usage)
 
 
 def _fail(answer: dict[str, Any]) -> NoReturn:
@@ -137,9 +119,9 @@ def json_object(data: bytes) -> dict[str, Any]:
         raise ReviewReplyInvalid(f"the answer is not JSON: {error}") from error
 
 
-def _check_regions(said: _Answer, request: ReviewRequest) -> None:
+def _check_regions(reply: ReviewReply, request: ReviewRequest) -> None:
     known = {region.number for region in request.regions}
-    given = [region.region for region in said.regions]
+    given = [region.region for region in reply.regions]
     strange = sorted(set(given) - known)
     if strange:
         raise ReviewReplyInvalid(f"the conflict has no region {strange[0]}; it has {_numbers(known)}")
@@ -147,7 +129,7 @@ def _check_regions(said: _Answer, request: ReviewRequest) -> None:
         raise ReviewReplyInvalid("the answer has a region twice")
     if missing := known - set(given):
         raise ReviewReplyInvalid(f"the answer lacks region {_numbers(missing)}; edited gives the lines of each")
-    for region in said.regions:
+    for region in reply.regions:
         if len(region.lines) > MOST_LINES or any(len(line) > MOST_LINE_CHARS for line in region.lines):
             raise ReviewReplyInvalid(f"region {region.region} is longer than any that is taken")
         for at, line in enumerate(region.lines, 1):
