@@ -90,7 +90,7 @@ class Queue:
         )
         observer, answers = Observer(self.services), Answers(self.services)
         changer = ChangePipeline(self.services, observer, Effects(self.services), answers)
-        proposals, briefer = Proposals(self.services, changer, answers, None), ReviewContext(self.services)
+        proposals, briefer = Proposals(self.services, changer, None), ReviewContext(self.services)
         rebaser = Standing(self.services, observer)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 

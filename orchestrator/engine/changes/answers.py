@@ -110,7 +110,7 @@ class Answers:
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             unseen=unseen_texts(approval.request.provenance.unseen, shows),
         )
-        return with_fit(answer, approval.request.fit) if shown else without_content(answer, approval.request.fit)
+        return _fitted(answer, approval.request.fit, shown=shown)
 
     def _waiting_path(self, item: PathChange) -> r.ChangedPath:
         entry = self._s.state.registry.get(item.path)
@@ -158,7 +158,7 @@ class Answers:
             same_symbol=found.same_symbol,
             unseen=unseen_texts(found.provenance.unseen, shows),
         )
-        return answer if shown else without_content(answer)
+        return _fitted(answer, None, shown=shown)
 
     async def _closed(self, conflict: Conflict, *, shown: bool) -> str:
         """What became of a conflict; if its content may be shown, also who said so, and why."""
@@ -266,7 +266,7 @@ class Answers:
             warnings=warnings or (event.fit.warnings if shown else ()),
             unseen=unseen_texts(why.unseen, shows),
         )
-        return with_fit(answer, event.fit) if shown else without_content(answer, event.fit)
+        return _fitted(answer, event.fit, shown=shown)
 
     # --- from a decision ------------------------------------------------------------
 
@@ -284,43 +284,32 @@ class Answers:
             paths=tuple(r.ChangedPath(path=item.path, written=_written(item)) for item in plan.paths),
             warnings=plan.fit.warnings,
         )
-        return with_fit(answer, plan.fit) if shown else without_content(answer, plan.fit)
+        return _fitted(answer, plan.fit, shown=shown)
 
 
-def with_fit(answer: r.ChangeAnswer, fit: Fit) -> r.ChangeAnswer:
-    """The answer, with how the change fits."""
+def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.ChangeAnswer:
+    """The answer, with how the change fits; for who may not read one of its paths nothing depends on a content."""
+    base = show(fit.base) if fit is not None and fit.base else answer.base
+    if not shown:
+        paths = tuple(msgspec.structs.replace(item, written=()) for item in answer.paths)
+        return msgspec.structs.replace(
+            answer, diff=None, diff_truncated=False, paths=paths, base=base, same_symbol=(), regions=(), shown=None
+        )
+    if fit is None:
+        return answer
     return msgspec.structs.replace(
         answer,
         rung=fit.rung,
-        score=_score(fit.score),
-        base=show(fit.base) if fit.base else None,
+        score=fit.score if fit.score < 1.0 else None,  # 1.0: the passage is there as it was quoted
+        base=base,
         same_symbol=fit.same_symbol,
         merge=merge_texts(fit.merge),
         merge_truncated=len(fit.merge) > MOST_SHOWN,
     )
 
 
-def without_content(answer: r.ChangeAnswer, fit: Fit | None = None) -> r.ChangeAnswer:
-    """The answer for who may not read one of its paths: nothing in it depends on what a file holds."""
-    return msgspec.structs.replace(
-        answer,
-        diff=None,
-        diff_truncated=False,
-        paths=tuple(msgspec.structs.replace(item, written=()) for item in answer.paths),
-        base=show(fit.base) if fit is not None and fit.base else answer.base,
-        same_symbol=(),
-        regions=(),
-        shown=None,
-    )
-
-
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
-
-
-def _score(score: float) -> float | None:
-    """How alike a passage is that was found again; None for one that is there as it was quoted."""
-    return score if score < 1.0 else None
 
 
 def _waits(conflict: Conflict) -> str:

@@ -145,14 +145,12 @@ class Effects:
             so_far = "the change is on disk" if isinstance(event, ChangeApplied) else "the change did not take effect"
             if blobs or isinstance(error, WritesStopped):  # contents may lack, so that the journal owes nothing
                 self.stop(f"the outcome of a change could not be committed: {error.message}")
-                raise WritesStopped(
-                    f"{so_far}, but the journal could not take its outcome; the next start closes it",
-                    hint="Reads go on. Mend the disk of the state directory, then restart the daemon.",
-                ) from error
-            raise WritesStopped(
-                f"{so_far}, but the journal has no space left for its outcome; it is noted when it has",
-                hint="Reads go on. Free space on the disk of the state directory, then send the same call again.",
-            ) from error
+                end, hint = "the next start closes it", "Mend the disk of the state directory, then restart the daemon."
+            else:
+                end = "it is noted when it has space again"
+                hint = "Free space on the disk of the state directory, then send the same call again."
+            message = f"{so_far}, but the journal could not take its outcome; {end}"
+            raise WritesStopped(message, hint=f"Reads go on. {hint}") from error
         return recorded[0]
 
     def stop(self, why: str) -> None:

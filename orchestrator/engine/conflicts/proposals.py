@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Literal
@@ -20,13 +19,12 @@ from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.reviews import ReviewAccepted, ReviewRejected
-from orchestrator.core.ids import AgentName, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.rebase import side, sides_of
 from orchestrator.engine.conflicts.review_context import answer_of
@@ -39,8 +37,8 @@ Choice = Literal["current", "proposed", "content"]
 class Proposals:
     """Checks what reviewers propose, and carries out what is chosen."""
 
-    def __init__(self, services: Services, changer: ChangePipeline, answers: Answers, checker: Checker | None) -> None:
-        self._s, self._changer, self._answers, self._checker = services, changer, answers, checker
+    def __init__(self, services: Services, pipeline: ChangePipeline, checker: Checker | None) -> None:
+        self._s, self._pipeline, self._checker = services, pipeline, checker
 
     async def assembled(self, conflict: Conflict, reply: ReviewReply) -> bytes | None:
         """The whole file as a reply would have it; None for one that rejects. Raises ProposalUnfit."""
@@ -93,15 +91,12 @@ class Proposals:
             return
         if self._checker is None:
             raise ProposalUnfit("check_failed", "the policy has a check command, and nothing to run it")
-        report = await self._checker.check(checks, conflict.found.path, data, self._files(conflict))
+        author = self._s.permissions.author(conflict.agent, conflict.session)  # what it may not read is not shown
+        files = (entry.path for entry in self._s.state.registry.files() if entry.path != conflict.found.path)
+        readable = [path for path in files if self._s.readable(author, path)]
+        report = await self._checker.check(checks, conflict.found.path, data, readable)
         if not report.passed:
             raise ProposalUnfit("check_failed", report.message)
-
-    def _files(self, conflict: Conflict) -> Sequence[WorkspacePath]:
-        """What a check's tree holds beside the file: what its author may read, so no secrets."""
-        author, path = self._s.permissions.author(conflict.agent, conflict.session), conflict.found.path
-        files = (entry.path for entry in self._s.state.registry.files() if entry.path != path)
-        return [other for other in files if self._s.readable(author, other)]
 
     # --- carrying out -----------------------------------------------------------------
 
@@ -123,7 +118,7 @@ class Proposals:
         answer: ChangeAnswer | None = None
         if command is not None:
             with suppress(NothingToChange):
-                answer = await self._changer.change(command, wanted)
+                answer = await self._pipeline.change(command, wanted)
         if answer is not None and answer.status != "applied":
             return answer
         change = parse_seq(answer.change) if answer is not None and answer.change is not None else None
@@ -134,7 +129,7 @@ class Proposals:
         elif review is not None and review.state == "answered":
             events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
         await self._s.append(origin, *((conflict.stream, event) for event in events))
-        return answer or await self._answers.of(seq)
+        return answer or await self._pipeline.answers.of(seq)
 
     async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
         """Carry a proposal out, as the reviewer's change.

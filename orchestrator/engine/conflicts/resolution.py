@@ -71,7 +71,10 @@ class ConflictResolver:
             except NotEncodable as error:
                 raise not_encodable(error, conflict.found.path) from error
             if agent and command.chosen is not None:
-                await self._check_proposal(conflict, command.chosen)
+                try:
+                    await self._proposals.check(conflict, command.chosen)
+                except ProposalUnfit as error:
+                    raise ProposalRefused(error.message, details={"why": error.code}) from error
         wanted = ChangeRequest(
             caller=caller, call=call, reason=params.reason, resolves=conflict.seq, pre_approved=not agent
         )
@@ -115,13 +118,6 @@ class ConflictResolver:
             return await self._proposals.accept(conflict, review, by=caller.agent, pre_approved=True)
         except ProposalUnfit as error:
             raise NoProposal(f"what {review.reviewer} proposes can't be applied: {error.message}") from error
-
-    async def _check_proposal(self, conflict: Conflict, data: bytes) -> None:
-        """A review agent's choice passes the checks that a reviewer's proposal must. Raises ProposalRefused."""
-        try:
-            await self._proposals.check(conflict, data)
-        except ProposalUnfit as error:
-            raise ProposalRefused(error.message, details={"why": error.code}) from error
 
     # --- what was looked at -----------------------------------------------------------
 
