@@ -33,10 +33,10 @@ from orchestrator.engine.engine import Engine
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
-from orchestrator.journal.disk_reserve import RESERVE_BYTES
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter

@@ -26,10 +26,10 @@ from orchestrator.engine.record.maintenance import backup_answer, backup_place
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
+from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import STREAM as JOURNAL
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.restore import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter, NewEvent, Unit

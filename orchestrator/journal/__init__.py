@@ -8,6 +8,6 @@ tables    schema (queries.sql, migrations/), versions (which content each path h
 hooks     transaction_hooks: what else a unit's transaction does (redact, archive, collect, keep a snapshot)
 verify    verification (the chain beside the service, or everything); startup_checks (a start's tail);
           signatures and signing_key for signed checkpoints
-start     startup_checks; high_water_mark misses a lost end, open_files a moved directory, disk_reserve a full disk
-upkeep    maintenance (archive, collect, back up), backup, restore, garbage
+start     startup_checks; high_water_mark finds a lost end, state_files a moved directory; it holds the reserve of space
+upkeep    maintenance (archive, collect, back up), backup (and restore), garbage
 """

@@ -31,14 +31,13 @@ from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.redaction import blanked
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.disk_reserve import DiskReserve
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
-from orchestrator.journal.open_files import VERIFY
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
+from orchestrator.journal.state_files import VERIFY, DiskReserve
 from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload
 from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger

@@ -27,9 +27,8 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
-from orchestrator.journal.disk_reserve import DiskReserve
-from orchestrator.journal.open_files import VERIFY, OpenFiles
 from orchestrator.journal.schema import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
+from orchestrator.journal.state_files import VERIFY, DiskReserve, OpenFiles
 from orchestrator.journal.versions import add_versions
 from orchestrator.ports.journal import RequestSeen, StreamMoved, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.api.parameters import Replacement
 from orchestrator.api.results import JournalEntry, StatusInfo
 from orchestrator.clients.python import FileAccess, RemoteError
-from orchestrator.journal.disk_reserve import RESERVE_NAME
+from orchestrator.journal.state_files import RESERVE_NAME
 from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon

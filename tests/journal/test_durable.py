@@ -14,11 +14,10 @@ from orchestrator.api import locations
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Seq
-from orchestrator.journal.backup import MANIFEST, make_backup
+from orchestrator.journal.backup import MANIFEST, make_backup, restore_backup, set_aside
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.restore import restore_backup, set_aside
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile

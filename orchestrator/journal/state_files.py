@@ -1,4 +1,4 @@
-"""The journal's files as they are open: a state directory that was moved, deleted, replaced or cut takes no events."""
+"""The journal's files as they are open, which must stay in place, and space held back beside them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ VERIFY = (
 _INDEX_HEADER = struct.Struct("=14xHI")
 """Of the write-ahead log's index: bytes of a page, frames in the log. Source: sqlite.org/walformat.html, 2.1."""
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+
+RESERVE_NAME = "disk-reserve"
+RESERVE_BYTES = 2 * 1024 * 1024
+"""A commit with an outcome in it writes about twenty pages, 80 KB; outcomes that wait share one."""
 
 
 class OpenFiles:
@@ -79,3 +83,32 @@ def _identity(path: str) -> tuple[int, int] | None:
     """(device, inode)."""
     found = _stat(path)
     return found and (found.st_dev, found.st_ino)
+
+
+class DiskReserve:
+    """A file that only takes room; `bytes_held` 0: none is kept. Blocking; one thread at a time."""
+
+    def __init__(self, state_dir: Path, bytes_held: int = RESERVE_BYTES) -> None:
+        self._path, self._bytes = state_dir / RESERVE_NAME, bytes_held
+
+    def allocate(self) -> bool:
+        """Take the room, if it isn't taken; False when the disk has none to give."""
+        try:
+            if self._bytes and not (self._path.is_file() and self._path.stat().st_size == self._bytes):
+                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                with open(handle, "wb") as file:  # a descriptor has no path
+                    file.write(os.urandom(self._bytes))  # nothing that a file system could store as a hole
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError:
+            self.release()
+            return False
+        return True
+
+    def release(self) -> bool:
+        """Give the room to whoever writes next; whether there was any."""
+        try:
+            self._path.unlink()
+        except OSError:
+            return False  # nothing is gained then; the write that needed it says so
+        return True
