@@ -165,11 +165,6 @@ class Connection:
         self.notices: tuple[Notice, ...] = ()
         """The notices of the last answer: others' changes to what this session has read."""
 
-    @classmethod
-    def to(cls, workspace: str | None, caller: Caller) -> Self:
-        """Connect to the daemon of a workspace."""
-        return cls(socket_of(workspace), caller)
-
     def __enter__(self) -> Self:
         return self
 

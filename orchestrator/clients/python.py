@@ -26,14 +26,13 @@ from orchestrator.api.lines import LineStream
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result
-from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
+from orchestrator.clients.connection import CONNECT_TIMEOUT_S, Asked, Caller, RemoteError, asked, socket_of, welcomed
 from orchestrator.clients.operation_methods import OperationMethods
 from orchestrator.clients.subscription import LEAVING_S, Events
 from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
 
-CONNECT_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 30.0
 MOST_NOTICES = 100
 """That wait to be taken; the oldest fall out."""

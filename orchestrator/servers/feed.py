@@ -69,7 +69,11 @@ class Feed:
         try:
             params = parse_params(METHODS[request.method], request.params)
             if isinstance(params, Unsubscribe):
-                await self._unsubscribe(request, params)
+                subscription = self._running.pop(params.subscription, None)
+                if subscription is not None:
+                    subscription.end()
+                found = subscription is not None
+                await self._reply(request, Unsubscribed(subscription=params.subscription, found=found))
             elif isinstance(params, Subscribe):
                 await self._subscribe(request, params)
         except OrchestratorError as error:
@@ -85,12 +89,6 @@ class Feed:
         subscription = self._running[self._last] = Subscription(self._last)
         await self._reply(request, Subscribed(subscription=subscription.number, after=show(after)))
         self._tasks.start_soon(self._send, subscription, events)
-
-    async def _unsubscribe(self, request: Request, params: Unsubscribe) -> None:
-        subscription = self._running.pop(params.subscription, None)
-        if subscription is not None:
-            subscription.end()
-        await self._reply(request, Unsubscribed(subscription=params.subscription, found=subscription is not None))
 
     async def _reply(self, request: Request, result: Subscribed | Unsubscribed) -> None:
         await self._lines.send(_ENCODER.encode(Reply(id=request.id, result=result)) + b"\n")

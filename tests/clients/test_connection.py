@@ -17,7 +17,7 @@ from orchestrator.api import results as r
 from orchestrator.api.framing import PROTOCOL, Preamble, Refusal
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.clients.connection import Caller, Connection, RemoteError, asked
+from orchestrator.clients.connection import Caller, Connection, RemoteError, asked, socket_of
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 from tests.clients.fakes import FakeDaemon, RpcDaemon
@@ -59,7 +59,7 @@ def rpc(workspace: Path) -> Iterator[RpcDaemon]:
 
 
 def test_a_typed_call(rpc: RpcDaemon) -> None:
-    with Connection.to(None, Caller(client="t")) as connection:
+    with Connection(socket_of(None), Caller(client="t")) as connection:
         assert connection.welcome.session == "s-1"
         assert connection.call("read_file", p.ReadFile(path="a.py"), r.FileText) == TEXT
         assert connection.call("edit_file", p.EditFile("a", ()), r.ChangeAnswer) == APPLIED
@@ -72,12 +72,12 @@ def test_a_typed_call(rpc: RpcDaemon) -> None:
 
 @pytest.mark.parametrize("caller", [Caller(agent="a"), Caller(token="t")])
 def test_an_agent_is_no_person(rpc: RpcDaemon, caller: Caller) -> None:
-    Connection.to(None, caller).close()
+    Connection(socket_of(None), caller).close()
     assert "person" not in rpc.preambles[0]
 
 
 def test_a_refusal_is_raised_whole(rpc: RpcDaemon) -> None:
-    with Connection.to(None, Caller()) as connection:
+    with Connection(socket_of(None), Caller()) as connection:
         with pytest.raises(RemoteError, match="a rule says no") as caught:
             connection.call("delete_file", p.DeleteFile(path="a"), r.ChangeAnswer)
         assert caught.value.refusal == DENIED
@@ -87,7 +87,7 @@ def test_a_refusal_is_raised_whole(rpc: RpcDaemon) -> None:
 
 @pytest.mark.usefixtures("rpc")
 def test_the_end_of_the_daemon_names_the_request() -> None:
-    with Connection.to(None, Caller()) as connection, pytest.raises(DaemonRestarted) as caught:
+    with Connection(socket_of(None), Caller()) as connection, pytest.raises(DaemonRestarted) as caught:
         connection.call("revert", p.Revert(change="@3", request_id="mine"), r.ChangeAnswer)
     assert caught.value.details == {"request_id": "mine"}
 
@@ -95,13 +95,13 @@ def test_the_end_of_the_daemon_names_the_request() -> None:
 @pytest.mark.usefixtures("workspace")
 def test_no_daemon() -> None:
     with pytest.raises(DaemonUnreachable, match="no daemon runs"):
-        Connection.to(None, Caller())
+        Connection(socket_of(None), Caller())
 
 
 def test_nothing_answers(daemon: FakeDaemon) -> None:
     daemon.deafen()
     with pytest.raises(DaemonUnreachable, match="nothing answers"):
-        Connection.to(None, Caller())
+        Connection(socket_of(None), Caller())
 
 
 def test_a_request_id_only_where_there_is_a_place_for_it() -> None:
