@@ -307,7 +307,7 @@ class Resolve(OnePath, frozen=True, kw_only=True):
             changes = (removed(self.path, here.held),) if here.held is not None else ()
             return Apply(paths=changes, fit=fit)
         before = here.held.text if here.held else EMPTY
-        new = decode(self.chosen, like=before.told if before else None)
+        new = decode(self.chosen, like=before.encoding_hint if before else None)
         return written(self.path, here.held, self.chosen, before, new, fit=fit)
 
     def _onto(self, here: Facts) -> Outcome:
@@ -317,7 +317,7 @@ class Resolve(OnePath, frozen=True, kw_only=True):
             return moved
         if self.current not in here.contents:
             return Need((self.current,))
-        like = here.held.document.told if here.held.document else None
+        like = here.held.document.encoding_hint if here.held.document else None
         old, new = decode(here.contents[self.current], like=like), decode(self.chosen, like=like)
         if old is None or new is None:
             return moved

@@ -61,7 +61,7 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
         return Place(document=current, found=_found(locate, current, facts.path), on_current=True)
     if base is None or base.digest not in facts.contents:
         return Need((base.digest,) if base is not None else ())
-    old = decode(facts.contents[base.digest], like=current.told if current is not None else None)
+    old = decode(facts.contents[base.digest], like=current.encoding_hint if current is not None else None)
     if old is None:
         raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
     if current is None:  # keep what would have become of it

@@ -115,7 +115,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
         return _applied(facts, held, before, after, "current", seen_whole=True)
     if base.digest not in facts.contents:
         return Need((base.digest,))
-    old = decode(facts.contents[base.digest], like=held.document.told if held.document else None)
+    old = decode(facts.contents[base.digest], like=held.document.encoding_hint if held.document else None)
     if old is None:
         return facts.conflict(_encoded(new_document(content), facts.path))
     return rebase(old, replace_text(old, content), facts, anchors=())

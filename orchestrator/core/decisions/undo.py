@@ -155,7 +155,7 @@ class _Course:
         if data is None:
             return
         mode = self._mode_back(now, newest, oldest) if now is not None else oldest.mode_before
-        like = now.document.told if now is not None and now.document else None
+        like = now.document.encoding_hint if now is not None and now.document else None
         restored = Held(data, before, mode if mode is not None else 0o644, decode(data, like=like) if like else None)
         self.result.path, self.result.now = self.result.path or newest.was, restored
 
@@ -165,7 +165,7 @@ class _Course:
         old_data, new_data = self._content(after), self._content(before)
         if old_data is None or new_data is None:
             return
-        like = now.document.told if now.document else None
+        like = now.document.encoding_hint if now.document else None
         old, new = decode(old_data, like=like), decode(new_data, like=like)
         if old is None or new is None:
             self._conflict(newest, before, run)

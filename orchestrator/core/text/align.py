@@ -3,7 +3,7 @@
 A merge agrees with git's only where both pair the same lines, so of several shortest edit
 scripts this picks git's: lines that cannot or hardly match are set aside, `myers` pairs the
 others, and changes are slid to where git shows them. Large texts are cut first, at runs of lines that
-stand once in each. Beyond what `myers` may spend, where git guesses and Python is slow, rapidfuzz's
+occur once in each. Beyond what `myers` may spend, where git guesses and Python is slow, rapidfuzz's
 bit-parallel LCS finds a shortest script of its own; where even that is too much, all between two cuts
 counts as changed.
 Source: equal to git 2.39 on some 40,000 seeded merges; tests/core/text/test_merge.py keeps 160, `make soak` 4,000.
@@ -27,7 +27,7 @@ MIN_ANCHORED = 10_000
 MIN_RUN = 8
 """Lines of such a run."""
 MAX_EXACT = 200_000
-"""Lines a side beyond which common lines are looked at like all others, whatever stands around them."""
+"""Lines a side beyond which common lines are looked at like all others, whatever is around them."""
 MAX_LINES = 20_000
 """Lines a side that rapidfuzz is given at once: its matrix is a bit for each pair, 50 MB."""
 _WINDOW = 100
@@ -111,7 +111,7 @@ def _same(pairs: Iterable[bool]) -> int:
 
 
 def _many(lines: int) -> int:
-    """How often a line must stand in the other text to be called common: about √lines."""
+    """How often a line must be in the other text to be called common: about √lines."""
     return min(1 << (lines.bit_length() + 1) // 2, 1024)
 
 
@@ -146,7 +146,7 @@ def _drowned(kinds: bytes, at: int) -> bool:
 
 
 def _boxes(a: list[int], b: list[int], once: set[int]) -> Iterator[myers.Box]:
-    """The texts cut at both ends of each long run of lines that stand `once` in each, equally far apart (patience)."""
+    """The texts cut at both ends of each long run of lines that occur `once` in each, equally far apart (patience)."""
     at_a = list(compress(count(), map(once.__contains__, a)))
     place = dict(zip(b, count(), strict=False))
     at_b = [place[a[i]] for i in at_a]

@@ -13,10 +13,10 @@ from orchestrator.core.text.symbols import Outline, Symbol
 
 
 def found_in(old: Sequence[str], current: Sequence[str], passage: Passage) -> int | None:
-    """The 0-based line of `current` where a passage of `old` stands: whole, unchanged but for its indentation.
+    """The 0-based line of `current` where a passage of `old` is: whole, unchanged but for its indentation.
 
     Which lines stand for which is what a diff says that leaves indentation aside. Nothing is found where that is not
-    sure, where others changed a line that touches an edit, or where what an edit brings stands there already.
+    sure, where others changed a line that touches an edit, or where what an edit brings is there already.
     """
     was, now = [line.strip() for line in old], [line.strip() for line in current]
     moved = diff(was, now)
@@ -41,7 +41,7 @@ def may_stand(current: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def carried_to(old: Sequence[str], current: Sequence[str], passage: Passage, at: int) -> list[Edit]:
-    """The passage's edits at the place where it stands now, with its indentation there. Raises Uncertain."""
+    """The passage's edits at the place where it is now, with its indentation there. Raises Uncertain."""
     pairs = list(zip(old[passage.start : passage.stop], current[at:], strict=False))
     quoted = (*old[max(0, passage.start - NEIGHBOURS) : passage.stop + NEIGHBOURS],)
     present = current[max(0, at - NEIGHBOURS) : at + len(pairs) + NEIGHBOURS]
@@ -84,7 +84,7 @@ def _reindents(old: Sequence[str], passage: Passage) -> bool:
 
 
 def _holds(now: Sequence[str], edit: Edit, shift: int) -> bool:
-    """Whether the new lines of an edit stand around its place already."""
+    """Whether the new lines of an edit are around its place already."""
     new = [line.strip() for line in edit.lines]
     while new and not new[0]:
         del new[0]

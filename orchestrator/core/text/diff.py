@@ -17,7 +17,7 @@ _UNENDED = "\n"  # no line holds one, so that a last line without newline differ
 class Hunk(msgspec.Struct, frozen=True):
     """Lines of an old text and those of a new one in their place; 0-based, half-open.
 
-    One of the lengths may be 0: then `start` is the line before which the other's lines stand.
+    One of the lengths may be 0: then `start` is the line before which the other's lines are.
     """
 
     old_start: int
@@ -100,7 +100,7 @@ def cut(text: str, max_lines: int = 120) -> tuple[str, bool]:
 
 
 def _joined(hunks: Sequence[Hunk]) -> list[Hunk]:
-    """Hunks that touch, as one: removed lines stand before added ones."""
+    """Hunks that touch, as one: removed lines are before added ones."""
     joined: list[Hunk] = []
     for hunk in hunks:
         last = joined[-1] if joined else None

@@ -89,8 +89,8 @@ class Document(msgspec.Struct, frozen=True, dict=True):
         return _unpacked, (pieces, self.encoding, self.kept, self.runs)
 
     @property
-    def told(self) -> str:
-        """The encoding as `decode` may be told it of another version."""
+    def encoding_hint(self) -> str:
+        """The encoding as `decode` takes it of another version."""
         return self.encoding if self.runs is None else self.encoding + DOUBT
 
     @property
@@ -129,7 +129,7 @@ def _unpacked(
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Lines to stand in the place of `length` lines from the 0-based `start` on.
+    """Lines to be in the place of `length` lines from the 0-based `start` on.
 
     The new lines are without endings. `final_newline` says whether the text shall end with one;
     it counts only in an edit that reaches the end of the document, and None leaves it as it was.
@@ -148,7 +148,7 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an earlier version (if
     it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a guess,
     which ends with latin-1.
-    A guess for which little speaks leaves the document in doubt, and so does an encoding that is told with one;
+    A guess for which little speaks leaves the document in doubt, and so does an encoding that is given with one;
     bytes of over `MOST_DOUBTED_BYTES` that would be in doubt are binary.
     Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
@@ -206,7 +206,7 @@ def _pieces(doc: Document, codec: str) -> Iterator[bytes]:
 
 
 def with_runs_of(doc: Document, *others: Document) -> Document:
-    """A document in doubt that may be given what stands in these, other versions of the same file."""
+    """A document in doubt that may be given what is in these, other versions of the same file."""
     if doc.runs is None:
         return doc
     more = (other.runs for other in others if other.runs is not None and other.encoding == doc.encoding)
@@ -228,8 +228,8 @@ EMPTY = Document((), ())
 
 
 def remembered(doc: Document | None) -> str | None:
-    """The document's encoding, as `decode` is told it, where the bytes alone do not say it for certain."""
-    return doc.told if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
+    """The document's encoding, as `decode` takes it, where the bytes alone do not say it for certain."""
+    return doc.encoding_hint if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
 
 
 def reads_back(doc: Document, data: bytes) -> bool:
@@ -239,7 +239,7 @@ def reads_back(doc: Document, data: bytes) -> bool:
     """
     if doc.encoding == "utf-8" and not doc.kept:
         return b"\0" not in data[:SNIFFED_BYTES] and marked(data) is None
-    return decode(data, written=doc.told) == doc
+    return decode(data, written=doc.encoding_hint) == doc
 
 
 def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:

@@ -52,7 +52,7 @@ def latin(text: str) -> Evidence:
     """Of text read as latin-1 or cp1252: letters in words that have as many of ASCII, and signs at their places.
 
     A letter alone between ASCII counts too: it is half of nothing. What Cyrillic, Greek, kana or hanzi read as
-    stands in words without one letter of ASCII.
+    is in words without one letter of ASCII.
     """
     good = sum(1 for _ in _SIGN.finditer(text))
     bad = 0

@@ -35,7 +35,7 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
 
     `text` is for `git apply` (binary files: a note, as from git without `--binary`). Its lines
     keep a carriage return and a byte order mark, as git's do. `shown` are the 1-based lines of
-    the new file that stand in it; None where lines can't be counted in the way that reads do.
+    the new file that are in it; None where lines can't be counted in the way that reads do.
     """
 
     happened: Happened

@@ -15,12 +15,12 @@ from orchestrator.core.text.indent import depth_of, indent_of
 from orchestrator.core.text.locate import NUMBERED
 from orchestrator.core.text.matching import Passage, find, not_found
 
-_MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
+_MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it is below ('@@ def name')."
 _SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
 
 
 def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
-    """Whether the hunk's header is right: its counts, and the line at which it says that it stands."""
+    """Whether the hunk's header is right: its counts, and the line at which it says that it is."""
     old, at = hunk.old, hunk.old_start
     return (
         hunk.counted and at is not None and at + len(old) <= len(base.lines) and base.lines[at : at + len(old)] == old
@@ -42,10 +42,10 @@ def locate_hunk(
     `believed`: all headers of the file's hunks are right, so a line may decide. `window`: the lines between
     those of the hunks before and behind it, which decide where nothing else does.
 
-    Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
+    Taken is the only place where its context and removed lines are. Of several: the one at the end, where the
     hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
-    its heading does not stand behind it. A line and a heading that name two places name none.
-    Where they stand nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
+    its heading is not behind it. A line and a heading that name two places name none.
+    Where they are nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
     try:
@@ -86,7 +86,7 @@ def _located(
 
 
 def _alike(hunk: PatchHunk, base: Document) -> Passage:
-    """Where its lines stand but for typography; never below another heading than it names, nor at a file's end."""
+    """Where its lines are but for typography; never below another heading than it names, nor at a file's end."""
     scopes = below(base.lines, hunk.anchors)
     name = "its passage of context and removed lines"
     try:
@@ -102,7 +102,7 @@ def _alike(hunk: PatchHunk, base: Document) -> Passage:
 
 
 class LineIndex:
-    """Where lines stand in a text; made once for all hunks, and a passage that comes again is looked up."""
+    """Where lines are in a text; made once for all hunks, and a passage that comes again is looked up."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -112,7 +112,7 @@ class LineIndex:
             self._at.setdefault(line, []).append(at)
 
     def places(self, passage: tuple[str, ...]) -> list[int]:
-        """Every 0-based place where the passage stands exactly, ascending. Every hunk's place comes from here."""
+        """Every 0-based place where the passage is exactly, ascending. Every hunk's place comes from here."""
         if passage not in self._found:
             rarest = min(range(len(passage)), key=lambda at: len(self._at.get(passage[at], ())))
             starts = (at - rarest for at in self._at.get(passage[rarest], ()) if at >= rarest)
@@ -192,7 +192,7 @@ def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
 
 
 def _dedented(hunk: PatchHunk) -> bool:
-    """Whether new lines stand as deep as context does once the diff's blank is off: then the blank is the diff's."""
+    """Whether new lines are as deep as context does once the diff's blank is off: then the blank is the diff's."""
     signed = [text for at, (tag, text) in enumerate(hunk.lines) if tag == " " and text.strip() and at not in hunk.bare]
     context = {indent_of(text) for text in signed}
     removed = {indent_of(text) for tag, text in hunk.lines if tag == "-" and text.strip()}
@@ -233,7 +233,7 @@ def below(lines: Sequence[str], headings: Sequence[str]) -> list[range]:
 
     A heading is a line, or a part of one between word limits. What it opens ends before the first line that
     is indented no deeper, closing brackets apart; a heading that opens nothing reaches to the end of the
-    block that it stands in. The heading's own line counts as below it. Empty where one stands nowhere.
+    block that it is in. The heading's own line counts as below it. Empty where one is nowhere.
     """
     scopes = [range(len(lines))]
     for heading in headings:
@@ -242,7 +242,7 @@ def below(lines: Sequence[str], headings: Sequence[str]) -> list[range]:
 
 
 def contradicts(lines: Sequence[str], headings: Sequence[str], at: int) -> bool:
-    """Whether one of these headings stands in the text, but only behind line `at`, 0-based.
+    """Whether one of these headings is in the text, but only behind line `at`, 0-based.
 
     Whoever names it means another place then: git names a line above the hunk, be it the function
     before. Above, any line that holds the heading counts, since git cuts long ones short.
@@ -254,7 +254,7 @@ def contradicts(lines: Sequence[str], headings: Sequence[str], at: int) -> bool:
 
 
 def _standing(lines: Sequence[str], heading: str, scope: range) -> list[int]:
-    """Where a heading stands: as a whole line if anywhere, else as a part of one."""
+    """Where a heading is: as a whole line if anywhere, else as a part of one."""
     whole = [at for at in scope if lines[at].strip() == heading]
     return whole or [at for at in scope if _names(lines[at], heading)]
 

@@ -12,7 +12,7 @@ Tag = Literal[" ", "-", "+"]
 class PatchHunk(msgspec.Struct, frozen=True):
     """Consecutive lines of a patch.
 
-    `old_start` is the 0-based line of the base at which the hunk says it stands, None where it says none.
+    `old_start` is the 0-based line of the base at which the hunk says it is, None where it says none.
     `lines` are (tag, text without ending) in order: `" "` context, `"-"` removed, `"+"` added. The flags say
     that a side's last line is marked as having no newline.
     """
@@ -21,24 +21,24 @@ class PatchHunk(msgspec.Struct, frozen=True):
     lines: tuple[tuple[Tag, str], ...]
     old_no_newline: bool = False
     new_no_newline: bool = False
-    anchors: tuple[str, ...] = ()  # headings that it stands below, the outermost first
+    anchors: tuple[str, ...] = ()  # headings that it is below, the outermost first
     counted: bool = True  # the numbers of its header fit its lines, so its line may be believed
     at_end: bool = False  # it says that it ends with the file's last line
     bare: frozenset[int] = frozenset()  # which of the lines are context that came without its leading blank
 
     @property
     def old(self) -> tuple[str, ...]:
-        """Context and removed lines: what must stand in the base."""
+        """Context and removed lines: what must be in the base."""
         return tuple(text for tag, text in self.lines if tag != "+")
 
     @property
     def new(self) -> tuple[str, ...]:
-        """Context and added lines: what shall stand there."""
+        """Context and added lines: what shall be there."""
         return tuple(text for tag, text in self.lines if tag != "-")
 
     @property
     def first_change(self) -> int:
-        """How many lines of context stand before what it changes first; 0 where it changes nothing."""
+        """How many lines of context are before what it changes first; 0 where it changes nothing."""
         return next((at for at, (tag, _) in enumerate(self.lines) if tag != " "), 0)
 
 

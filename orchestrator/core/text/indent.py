@@ -37,7 +37,7 @@ def step_of(lines: Iterable[str]) -> str | None:
     if any(indent.startswith("\t") for indent in indents):
         return "\t"
     grown = Counter[int]()
-    around: list[int] = []  # the widths of the blocks that a line stands in
+    around: list[int] = []  # the widths of the blocks that a line is in
     for width in map(len, indents):
         while around and around[-1] > width:
             around.pop()
@@ -75,7 +75,7 @@ class Rebasing:
         return self._of(indent_of(text)) if self.changes else indent_of(text)
 
     def lines(self, texts: Sequence[str]) -> list[str]:
-        """Lines that stand together; what lies inside of their strings keeps its blanks. Raises Uncertain."""
+        """Lines that are together; what lies inside of their strings keeps its blanks. Raises Uncertain."""
         inside = inside_strings(texts) if self.changes else {}
         kept = {at for at, string in inside.items() if not string.doc}
         return [

@@ -14,7 +14,7 @@ _END = re.compile(r"(\r\n|\n|\r)")
 def split(text: str) -> tuple[list[str], list[str]]:
     r"""Cut a text into the contents of its lines and their endings, two lists of one length.
 
-    Only `\n`, `\r\n` and `\r` end a line; a form feed, U+0085 or U+2028 stands inside one, as
+    Only `\n`, `\r\n` and `\r` end a line; a form feed, U+0085 or U+2028 is inside one, as
     it does for git and for compilers. An ending is `""` for the last line alone, and only where
     the text does not end with one: `"a\nb"` is `["a", "b"], ["\n", ""]`, and `""` is no lines.
     `"".join` of both in turn gives the text back. Cost: O(len(text)).

@@ -29,7 +29,7 @@ NUMBERED = re.compile(r" *(\d+)(?:\t| ?\|(?: |\Z))")
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """A passage and what shall stand in its place, `expected_count` times; `fuzzy`: it may be quoted otherwise."""
+    """A passage and what shall be in its place, `expected_count` times; `fuzzy`: it may be quoted otherwise."""
 
     search: str
     replace: str
@@ -68,7 +68,7 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def alike(self) -> bool:
-        """Whether one at least does not stand there as quoted."""
+        """Whether one at least is not there as quoted."""
         return any(passage.score is not None for passage in self.passages)
 
     @property
@@ -87,7 +87,7 @@ class _Span(NamedTuple):
 
 
 def find_exact(text: str, search: str) -> list[int]:
-    r"""The offsets at which a passage stands in a text with `\n` endings, ascending.
+    r"""The offsets at which a passage is in a text with `\n` endings, ascending.
 
     Occurrences that overlap are all listed; line endings in `search` are read as `\n`.
     Cost: O(len(text)) and O(len(search)) for each. Raises ParameterInvalid on an empty search.
@@ -106,10 +106,10 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     """Where all the changes go; their edits touch changed lines only.
 
     Every change is located in the document as it is, none in the result of another. A passage must
-    stand there `expected_count` times; for more than one, occurrences are counted from the top
+    occur there `expected_count` times; for more than one, occurrences are counted from the top
     without overlap, as `str.replace` does. A passage pasted with line numbers is taken without
-    them if it does not stand there with them. A search that begins within a line's indentation needs
-    all of it, or none (see `_in_indentation`). With `lenient`, one that is expected once and stands
+    them if it is not there with them. A search that begins within a line's indentation needs
+    all of it, or none (see `_in_indentation`). With `lenient`, one that is expected once and is
     nowhere so is looked for as `matching.find` does, as whole lines, if it is `fuzzy`. Nothing is
     located unless everything is.
 
@@ -205,7 +205,7 @@ class _Starts:
 def _occurrences(
     text: str, starts: _Starts, index: int, expected_count: int, search: str, new: str
 ) -> list[_Span] | str:
-    """Where a search stands exactly; else why it is not sure what it means, "" where it stands nowhere."""
+    """Where a search is exactly; else why it is not sure what it means, "" where it is nowhere."""
     if expected_count < 1:
         raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
     found = _whole_indentation(text, search, new)

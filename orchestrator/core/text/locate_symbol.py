@@ -23,7 +23,7 @@ _LEAST = 50.0
 
 
 class SymbolChange(msgspec.Struct, frozen=True):
-    """What shall stand in the place of a symbol: `Class.method`, or `method` where one alone has that name."""
+    """What shall be in the place of a symbol: `Class.method`, or `method` where one alone has that name."""
 
     symbol: str
     content: str
@@ -47,7 +47,7 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
     The content is indented as `fitted` does it, and keeps the `,` or `;` that follows it.
     An empty content removes the symbol. Raises SymbolNotFound (`details`: `change`, 0-based, `nearest` with name,
     line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), SymbolExists (`change`,
-    `symbol`) where the content defines what stands beside it, and ParameterInvalid where other code shares its lines.
+    `symbol`) where the content defines what is beside it, and ParameterInvalid where other code shares its lines.
     """
     if outline is None or not outline.parsed:
         raise SymbolNotFound(

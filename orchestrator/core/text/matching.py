@@ -27,7 +27,7 @@ _ENDED = "_)]};\"'`"
 class Passage(msgspec.Struct, frozen=True):
     """Lines that a change looks at, 0-based and half-open, and what it does in them.
 
-    `score`: how like they are to what the change quotes, 0.9–1.0; None where they stand exactly so.
+    `score`: how like they are to what the change quotes, 0.9–1.0; None where they are exactly so.
     """
 
     start: int
@@ -71,7 +71,7 @@ def find(
 
 
 def places(keys: Sequence[str], passage: Sequence[str]) -> list[int]:
-    """Where a passage stands in lines of these keys, but for typography and indentation; 0-based, ascending."""
+    """Where a passage is in lines of these keys, but for typography and indentation; 0-based, ascending."""
     wanted = list(map(key_of, passage))
     if not any(wanted):
         return []
@@ -92,7 +92,7 @@ def not_found(
 
 
 def edits_at(lines: Sequence[str], at: int, passage: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """The edits of `lines` that do at line `at`, where a passage stands, what passage → new does. Raises Uncertain.
+    """The edits of `lines` that do at line `at`, where a passage is, what passage → new does. Raises Uncertain.
 
     Only what differs between the two is changed; every other line keeps the file's own characters.
     """
@@ -144,14 +144,14 @@ def _steps_in(lines: Sequence[str]) -> set[str]:
 
 
 class _Depths:
-    """The indentation of new lines: that of the file's lines for which the lines of the passage stand."""
+    """The indentation of new lines: that of the file's lines that the lines of the passage represent."""
 
     def __init__(self, passage: Sequence[str], present: Sequence[str], new: Sequence[str], near: Sequence[str]) -> None:
         pairs = list(zip(passage, present, strict=True))
         self._rebasing = Rebasing(pairs, (*passage, *new), near)
         self._shown = _shown(passage, present, new)
         self.consistent = self._rebasing.consistent
-        self.made = set[str]()  # what stands behind an indentation that was worked out
+        self.made = set[str]()  # what is behind an indentation that was worked out
 
     def blank(self, line: str) -> str:
         """A line that holds nothing."""
@@ -234,7 +234,7 @@ def _check_strings(lines: Sequence[str], edits: Sequence[Edit], made: set[str]) 
 
 
 def _closeness(passage: Sequence[str], present: Sequence[str]) -> float:
-    """How equal the lines are as they stand, of which typography and blanks are a tenth."""
+    """How equal the lines are as they are, of which typography and blanks are a tenth."""
     pairs = zip(passage, present, strict=True)
     total = sum(Indel.normalized_similarity(a[:COMPARED_CHARS], b[:COMPARED_CHARS]) for a, b in pairs)
     return 1 - BLANKS * (1 - total / len(passage))

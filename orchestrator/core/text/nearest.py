@@ -36,7 +36,7 @@ def nearest(
 
     A score is how many of the characters are equal, blanks and typography left aside; nothing under 0.5 is given,
     and no two places overlap. Bounded: of a long passage the first 40 lines count, and its four longest are looked
-    for, by likeness where they do not stand exactly. `keys` are those of the lines, where they are known.
+    for, by likeness where they are not exactly. `keys` are those of the lines, where they are known.
     Cost: O(lines), about 10 ms for 20,000 with the keys.
     """
     wanted = [key[:_COMPARED_CHARS] for key in keys_of(passage[:_COMPARED_LINES])]
@@ -53,7 +53,7 @@ def nearest(
 
 
 def _windows(text: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where the passage may stand, going by its longest lines."""
+    """Where the passage may be, going by its longest lines."""
     standing: dict[str, list[int]] = {}
     for at, line in enumerate(text):
         standing.setdefault(line, []).append(at)
@@ -83,7 +83,7 @@ def _squeezed(lines: Sequence[str]) -> str:
 
 
 def differences(lines: Sequence[str], passage: Sequence[str], near: Near) -> str:
-    """A small diff from the passage (-) to what stands there (+), of twelve rows at most.
+    """A small diff from the passage (-) to what is there (+), of twelve rows at most.
 
     It quotes both, so it goes only where the lines themselves go.
     """

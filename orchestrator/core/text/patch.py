@@ -14,9 +14,9 @@ from orchestrator.core.text.matching import Passage
 
 
 def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unread: bool = False) -> Found:
-    """Where the hunks go in the base; with `fuzzy`, hunks whose lines stand there but for typography too.
+    """Where the hunks go in the base; with `fuzzy`, hunks whose lines are there but for typography too.
 
-    The hunks may come in any order; where a hunk's lines stand several times, an ascending order decides. A passage
+    The hunks may come in any order; where a hunk's lines occur several times, an ascending order decides. A passage
     is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
     Raises what `locate_hunk` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
     removes what another counts on or two insert at one place, NothingToChange.
@@ -93,7 +93,7 @@ def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bo
 
 
 def _check_apart(placed: Sequence[Passage], first: int) -> None:
-    """Context may be shared; what one hunk removes may stand in no other, and each gap takes one insertion."""
+    """Context may be shared; what one hunk removes may be in no other, and each gap takes one insertion."""
     counted_on: dict[int, int] = {}
     inserted: dict[int, int] = {}
     for index, one in enumerate(placed):

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 class Secret(msgspec.Struct, frozen=True, order=True):
-    """Where a secret stands: 0-based line, and characters from `start` to before `end` in it."""
+    """Where a secret is: 0-based line, and characters from `start` to before `end` in it."""
 
     line: int
     start: int
@@ -42,7 +42,7 @@ class Secret(msgspec.Struct, frozen=True, order=True):
 def key_lines(lines: Sequence[str]) -> Iterator[Secret]:
     """The lines of keys, ascending; also of keys of which only the middle or the end is in sight.
 
-    Of a key that begins and ends in sight all that stands between; of one without an end each line with 24
+    Of a key that begins and ends in sight all that is between; of one without an end each line with 24
     or more characters of base64, for as long as such lines go on. Cost: O(characters).
     """
     ends = [number for number, line in enumerate(lines) if _END.search(line)]

@@ -1,7 +1,7 @@
 """Redacts secrets in a text with markers, and restores them.
 
 First rules: provider tokens and private keys. They look at a text line by line, so that a marker
-stands where the secret stood and no line moves.
+is where the secret stood and no line moves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 """What stands for a secret: its kind, and a number that is that secret's alone."""
 
 _MOST_PASSES = 4
-"""A marker puts an end to what stands before it, which may then be of another secret's form."""
+"""A marker puts an end to what is before it, which may then be of another secret's form."""
 
 _REMAINS = re.compile(r"(?i)\[\s?redacted\s?:|redacted\s?:\s?(?:" + "|".join(KINDS) + r")\b")
 
@@ -46,7 +46,7 @@ class SecretRedactor:
     """Hides secrets from one reader, the same one always behind the same marker; and puts them back."""
 
     def __init__(self, shown: Iterable[str] = ()) -> None:
-        """`shown`: all that the reader will see, so that no marker is given out that stands there already."""
+        """`shown`: all that the reader will see, so that no marker is given out that is there already."""
         self._own = {match[0] for text in shown for match in MARKER.finditer(text)}
         taken = [int(match[2]) for marker in self._own if (match := MARKER.fullmatch(marker))]
         self._next = max(taken, default=0) + 1
@@ -67,7 +67,7 @@ class SecretRedactor:
         return tuple(hidden)
 
     def restore(self, lines: Sequence[str], *, allowed: Iterable[str]) -> tuple[str, ...]:
-        """The lines with their secrets back; only markers that stand in `allowed` texts may come back here.
+        """The lines with their secrets back; only markers that are in `allowed` texts may come back here.
 
         Raises MarkerDamaged: a marker was changed, made up, or brought from elsewhere.
         """

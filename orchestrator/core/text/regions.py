@@ -8,7 +8,7 @@ from orchestrator.core.content import LineHunk, LineRange
 
 
 def survivors(ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> tuple[LineRange, ...]:
-    """The lines of `ranges` that no hunk takes away, where they stand after it. `hunks` ascend."""
+    """The lines of `ranges` that no hunk takes away, where they are after it. `hunks` ascend."""
     out: list[LineRange] = []
     for span in ranges:
         at, end = span.start - 1, span.end
@@ -26,7 +26,7 @@ def survivors(ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> tuple[L
 
 
 def written(hunks: Sequence[LineHunk]) -> tuple[LineRange, ...]:
-    """The lines that a change brought, where they stand after it."""
+    """The lines that a change brought, where they are after it."""
     return tuple(LineRange(h.new_start + 1, h.new_start + h.new_len) for h in hunks if h.new_len)
 
 
@@ -42,7 +42,7 @@ def hull(hunks: Sequence[LineHunk]) -> LineHunk:
 
 
 def line_by_line(hunks: Sequence[LineHunk]) -> list[LineHunk]:
-    """The same, with a hunk for each line where as many lines came as went: each stands in the other's place."""
+    """The same, with a hunk for each line where as many lines were added as removed: each is in the other's place."""
     out: list[LineHunk] = []
     for h in hunks:
         if h.old_len == h.new_len and h.old_len > 1:
@@ -69,14 +69,14 @@ def touches(ranges: Sequence[LineRange], start: int, length: int) -> bool:
 
 
 def meet(start: int, length: int, other: int, count: int) -> bool:
-    """Whether two spans share a line; one without lines is met where it stands inside or at the edge of the other."""
+    """Whether two spans share a line; one without lines is met where it is inside or at the edge of the other."""
     if length and count:
         return start < other + count and other < start + length
     return start <= other + count and other <= start + length
 
 
 def place(start: int, length: int, hunks: Sequence[LineHunk], *, edges: bool = False) -> tuple[int, int]:
-    """Where a span stands after the hunks; with what came in the place of a part of it.
+    """Where a span is after the hunks; with what came in the place of a part of it.
 
     With `edges` also with what was added at its edges: it came between the same two lines.
     """
@@ -110,7 +110,7 @@ def united(known: Sequence[LineRange], more: Sequence[LineRange]) -> tuple[LineR
     """Ranges with what is seen besides: each of those joins what it overlaps or touches.
 
     Two of `known` that touch stay apart, unless one of `more` spans or touches both: what stood between them
-    was taken away unseen. A range without lines (end < start) says that nothing stands there: it joins both sides.
+    was taken away unseen. A range without lines (end < start) says that nothing is there: it joins both sides.
     """
     out = list(known)
     for span in more:

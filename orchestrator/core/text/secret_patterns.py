@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _A = r"(?<![A-Za-z0-9])"
-"""Each form begins where no such character stands before it, and its runs are possessive: one pass, no going back."""
+"""Each form begins where no such character is before it, and its runs are possessive: one pass, no going back."""
 _Z = r"(?![A-Za-z0-9])"
 _UNTIL_VALUE = r"[\"']?\]?[ \t]{0,8}(?:=>|:=|[:=,>])[ \t]{0,8}[\"']?"
 _WITH_DIGIT = r"(?=[A-Za-z._~+/=-]{0,200}[0-9])"
@@ -84,7 +84,7 @@ _ISSUED: Final[tuple[tuple[str, str], ...]] = (
     ("age-key", rf"{_A}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_Z}"),
 )
 
-# By what stands before them. Where an issuer's form has the same place, that names the kind: these come last.
+# By what is before them. Where an issuer's form has the same place, that names the kind: these come last.
 _HELD: Final[tuple[tuple[str, str], ...]] = (
     (
         # PKCS#1, PKCS#8 and SEC 1 in DER, and OpenSSH's: each begins with the same bytes, so with these letters.
@@ -117,7 +117,7 @@ _SHORTEST = 20
 
 
 def found(line: str) -> Iterator[tuple[int, int, str]]:
-    """Where a secret stands in a line, as it is written and as it reads with `%2D` and its like taken back.
+    """Where a secret is in a line, as it is written and as it reads with `%2D` and its like taken back.
 
     Start, end and kind; in order, none overlapping: of two that do, the one that begins first, else the
     longer, else the issuer's. Cost: O(len(line)).
@@ -142,7 +142,7 @@ def _matched(line: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _unquoted(line: str) -> tuple[str, list[int]]:
-    """The line with its ASCII characters in percent form taken back, and where each stands in it; and its end."""
+    """The line with its ASCII characters in percent form taken back, and where each is in it; and its end."""
     pieces: list[str] = []
     places: list[int] = []
     at = 0

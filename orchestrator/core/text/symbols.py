@@ -23,7 +23,7 @@ class Symbol(msgspec.Struct, frozen=True):
     line: int
     end_line: int
     children: tuple[Symbol, ...] = ()
-    alone: bool = True  # nothing else stands on its lines
+    alone: bool = True  # nothing else is on its lines
     tail: str = ""  # the "," or ";" that follows it there
 
 
@@ -60,7 +60,7 @@ def new_errors(before: Outline, other: Outline, after: Outline) -> bool:
 def touched(outline: Outline, hunks: Sequence[Hunk]) -> set[str]:
     """The innermost functions, classes and the like, by dotted name, whose lines the new side of hunks changed.
 
-    Lines that went count for what stands around the place. A hunk outside of all symbols touches none.
+    Removed lines count for what is around the place. A hunk outside of all symbols touches none.
     """
     names: set[str] = set()
     for hunk in hunks:

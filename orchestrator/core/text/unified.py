@@ -31,7 +31,7 @@ def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:
     r"""Read a unified diff of one file or of several; a file may come more than once.
 
     Lines may end with `\r\n`; git's preamble (`diff --git`, `index`, modes) and the `---` and `+++`
-    lines may be missing, and blank lines and prose may stand around. The prefixes `a/` and `b/` are dropped
+    lines may be missing, and blank lines and prose may be around. The prefixes `a/` and `b/` are dropped
     where both are there; a quoted path is unquoted, a time stamp is dropped. An empty line within a hunk is
     an empty context line, as in GNU diff. Counts that do not fit are left out of account, and so are headers
     without numbers. Git's renames are read, its patches that make or remove an empty file, and whether a file
@@ -62,7 +62,7 @@ def begins(rows: Rows, at: int) -> bool:
 
 
 def announces(row: str) -> bool:
-    """Whether a row is one of those that stand before a file's hunks."""
+    """Whether a row is one of those that are before a file's hunks."""
     return row.startswith(("diff ", "--- ", "+++ ", *_RENAME)) or any(p.match(row) for p in (_PREAMBLE, _MODE))
 
 
@@ -210,7 +210,7 @@ class _Reader:
 
 
 def _plain(raw: str) -> str:
-    """A name as it stands, or out of its quotes."""
+    """A name as it is, or out of its quotes."""
     return _unquoted(raw[1:-1]) if len(raw) > 1 and raw.startswith('"') and raw.endswith('"') else raw
 
 

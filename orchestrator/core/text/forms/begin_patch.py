@@ -78,7 +78,7 @@ def _ends(rows: Rows, at: int) -> bool:
 
 
 def _indented(rows: Rows, at: int) -> bool:
-    """Whether blanks stand before a file's row: a path and a hunk's header make it one, not a line of context."""
+    """Whether blanks are before a file's row: a path and a hunk's header make it one, not a line of context."""
     row = rows.rows[at].lstrip()
     if not (row.startswith(UPDATE) and row[len(UPDATE) :].strip() and at + 2 < len(rows)):
         return False
@@ -87,7 +87,7 @@ def _indented(rows: Rows, at: int) -> bool:
 
 
 def _closing(rows: Rows, at: int) -> bool:
-    """Whether a fence stands here behind which nothing more of the patch comes, or a shell's end mark."""
+    """Whether a fence is here behind which nothing more of the patch comes, or a shell's end mark."""
     row = rows.rows[at]
     if row == "EOF" and rows.first_shell < at:
         return True

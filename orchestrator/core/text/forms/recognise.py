@@ -88,7 +88,7 @@ def recognise(rows: Rows) -> tuple[Form, int]:
 
 
 def _within_a_file(rows: Rows, at: int) -> bool:
-    """Whether other text of a fenced block stands before the row at which the patch is said to begin."""
+    """Whether other text of a fenced block is before the row at which the patch is said to begin."""
     opened: int | None = None
     marks = ""
     for i, row in enumerate(rows.rows[:at]):

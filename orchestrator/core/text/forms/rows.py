@@ -40,7 +40,7 @@ class Rows:
         self.at = 0
         for at, row in enumerate(self.rows):
             if "\r" in row:
-                raise self.refused("a carriage return stands within the line", at)
+                raise self.refused("a carriage return is within the line", at)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -51,7 +51,7 @@ class Rows:
 
     @cached_property
     def last_of_a_patch(self) -> int:
-        """The last row that may be of a patch: behind it stands only prose."""
+        """The last row that may be of a patch: behind it is only prose."""
         return max((at for at, row in enumerate(self.rows) if not only_prose((row,))), default=-1)
 
     @cached_property

@@ -25,7 +25,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
     """Read all blocks, each file's together. A block without a name is of the file before, the first of `path`.
 
     Raises PatchInvalid for a block that does not end, PatchAmbiguous for one in which the dividing row
-    stands twice.
+    occurs twice.
     """
     blocks: dict[str | None, list[PatchHunk]] = {}
     created: set[str | None] = set()
@@ -43,7 +43,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
         if not search:
             created.add(name)
         lines = _lines(search, replace)
-        bare = frozenset(range(len(lines)))  # no blank of a diff stands before any
+        bare = frozenset(range(len(lines)))  # no blank of a diff is before any
         blocks.setdefault(name, []).append(PatchHunk(start, lines, bare=bare))
     if None in blocks and len(blocks) > 1:
         raise rows.refused("the first block names no file, but others do", 0, hint="Name each block's file above it.")
@@ -54,7 +54,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
 
 
 def _next(rows: Rows) -> int | None:
-    """The next block's first row; what stands before it must not be of a patch."""
+    """The next block's first row; what is before it must not be of a patch."""
     while rows.at < len(rows):
         if begins(rows.row):
             return rows.at

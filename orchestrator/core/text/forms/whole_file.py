@@ -72,7 +72,7 @@ def _hunk(rows: Rows, top: int, end: int, *, sure: bool) -> PatchHunk:
 def check_whole(content: str, present: Sequence[str]) -> None:
     """Refuse a fence that is hardly all of the file whose lines are given. Raises PatchAmbiguous.
 
-    Half of the lines that are not blank must stand in it, and no new one may look like a row of a diff.
+    Half of the lines that are not blank must be in it, and no new one may look like a row of a diff.
     Indentation and order are left out of account.
     """
     rows = content.split("\n")

@@ -51,7 +51,7 @@ def ambiguous_hunks(
 ) -> tuple[Region, ...]:
     """Where a change base → proposed replaces or removes lines that may be others of `current` too; ascending.
 
-    Lines that it only adds stand between their neighbours, and count for nothing. Nor does a place
+    Lines that it only adds are between their neighbours, and count for nothing. Nor does a place
     where all readings come to the same text. `found` are the clusters, where they are known.
     Cost: two of `diff`, then O(lines) at most.
     """
@@ -98,7 +98,7 @@ def _likely(lines: Sequence[str], start: int, at: int, steps: range) -> tuple[in
 
 
 def _depth(line: str) -> float:
-    """The indentation; a blank line rather ends what stands before it."""
+    """The indentation; a blank line rather ends what is before it."""
     return depth_of(line) if line.strip() else float("inf")
 
 
@@ -122,7 +122,7 @@ def _matters(slide: Slide, theirs: Hunk, current: Sequence[str], new: Sequence[s
     own, start, end = slide.hunk, theirs.old_start, theirs.old_end
     if own.old_len:
         if start < own.old_end and own.old_start < end:
-            return False  # it changes what is removed: that clashes anyway, or was found by its symbol
+            return False  # it changes what is removed: that conflicts anyway, or was found by its symbol
         return slide.any_between(start - own.old_len, end)
     if slide.any_between(start, end):
         return True

@@ -1,9 +1,9 @@
 """Finds what a clean merge of lines gets wrong: a lost removal, a doubled addition, a moved surrounding.
 
 One side moved lines and the other removed them where they stood: then both took them away there, and
-they stand where they went, as if nobody had removed them. Or both sides brought the same lines, at two
-places. git merges both without a word; here each is a clash, from the one place to the other. So is a change
-that would stand below another heading, item or block than in the base (`surroundings`).
+they are where they went, as if nobody had removed them. Or both sides brought the same lines, at two
+places. git merges both without a word; here each is a conflict, from the one place to the other. So is a change
+that would be below another heading, item or block than in the base (`surroundings`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def doubts(
     proposed: Lines,
     merged: Lines,
     found: Sequence[Cluster],
-    clashes: Iterable[int] = (),
+    conflicts: Iterable[int] = (),
 ) -> MergeConflict | None:
     """What is doubtful about a merged text, given the clusters that it came of; None where nothing is.
 
-    Only lines count that say something. `clashes` are clusters that git leaves to a person: where there is
+    Only lines count that say something. `conflicts` are clusters that git leaves to a person: where there is
     a doubt, they are among its regions. Cost: O(lines).
     """
     checks: tuple[tuple[str, Iterator[Reach]], ...] = (
@@ -44,7 +44,7 @@ def doubts(
     )
     for why, doubtful in checks:
         if reaches := list(doubtful):
-            reaches += ((at, at) for at in clashes)
+            reaches += ((at, at) for at in conflicts)
             spans = ((found[first].region.base.start, found[last].region.base.end) for first, last in reaches)
             return MergeConflict(tuple(regions_over(spans, found)), why)
     return None
@@ -103,7 +103,7 @@ def _twice(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: S
     place = {line: at for at, (*_, line) in enumerate(mine) if comes[line] == 2}
     for at, (cluster, hunk, line) in enumerate(other):
         if line not in place or mine[place[line]][0] == cluster:
-            continue  # at one place git sees a clash, and the rules look at what comes twice
+            continue  # at one place git sees a conflict, and the rules look at what comes twice
         its_cluster, its_hunk, _ = mine[place[line]]
         around = [
             [side[n][2] if 0 <= n < len(side) and side[n][1] is own else None for n in (it - 1, it + 1)]

@@ -15,7 +15,7 @@ from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.three_way import Region, Span, ThreeWay
 
 Imports = Mapping[tuple[str, ...], Sequence[str]]
-"""The names that each line imports, by the line itself, or by what stands before and behind a list of names."""
+"""The names that each line imports, by the line itself, or by what is before and behind a list of names."""
 
 _SCRIPT_LIST = r"(?P<head>import\s+(?:type\s+)?\{\s*)(?P<names>[\w\s,$]*\w)(?P<tail>\s*,?\s*\}\s*from\b.*)"
 _SCRIPT = r"import\s+(?:type\s+)?(?:\*\s+as\s+)?(?P<name>\w+)\s+from\s+(?P<quote>['\"])[^'\"]+(?P=quote)\s*;?\s*"

@@ -21,7 +21,7 @@ def independent(cluster: Cluster, sides: Sides, mine: Iterable[str], other: Iter
     """Whether both sides kept what the base defines here and near, and neither's new lines use what the other changed.
 
     `mine` and `other` are the dotted names that the current and the proposed side change or add here.
-    A name is used where it stands as a word, whatever its case: also one that the other side removed or
+    A name is used where it is as a word, whatever its case: also one that the other side removed or
     renamed elsewhere. YAML with an anchor or an alias depends on what is nowhere named.
     """
     sound = sides.parsed_outlines
@@ -57,7 +57,7 @@ def _last(names: Iterable[str]) -> frozenset[str]:
 
 
 def _used(lines: Iterable[str], names: frozenset[str]) -> bool:
-    """Whether one of some names stands in lines as a word."""
+    """Whether one of some names is in lines as a word."""
     text = "\n".join(lines).casefold()
     if not names.isdisjoint(_WORD.findall(text)):
         return True

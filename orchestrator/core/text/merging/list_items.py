@@ -85,7 +85,7 @@ def _items(lines: Sequence[str], base: Sequence[str], at: int) -> list[Entry]:
 
 
 def _deeper(line: str, lead: str) -> bool:
-    """Whether a line belongs to the item above it, whose marker stands behind some blanks."""
+    """Whether a line belongs to the item above it, whose marker is behind some blanks."""
     depth = len(lead) - len(lead.lstrip())
     return bool(line.strip()) and len(line) - len(line.lstrip()) > depth
 

@@ -33,7 +33,7 @@ def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], ba
     """Whether the wide hunk is the narrow one with more lines behind or before it.
 
     A narrow one that replaces lines must leave some to the wide one, and bring no fewer than it takes: else it
-    may have removed a line that stands, changed, in what the wide one brings.
+    may have removed a line that is, changed, in what the wide one brings.
     """
     if wide.old_start > narrow.old_start or wide.old_end < narrow.old_end:
         return False

@@ -1,7 +1,7 @@
 """Checks that a change is still inside the block, list item or section that its base had.
 
-A diff pairs equal lines, whatever they stand below: of two sections with equal bodies that changed places, it takes
-the names for changed and the bodies for unchanged. What each line stands below tells them apart.
+A diff pairs equal lines, whatever they are below: of two sections with equal bodies that changed places, it takes
+the names for changed and the bodies for unchanged. What each line is below tells them apart.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Place = tuple[int, Lines]
 
 
 def strayed(base: Lines, current: Lines, proposed: Lines, found: Sequence[Cluster]) -> Iterator[int]:
-    """The clusters of the proposal alone whose lines stand below others in the current text; ascending.
+    """The clusters of the proposal alone whose lines are below others in the current text; ascending.
 
-    Cost: O(lines), and for each hunk the depth that it stands at.
+    Cost: O(lines), and for each hunk the depth that it is at.
     """
     if not any(cluster.ours for cluster in found) or all(cluster.ours for cluster in found):
         return
@@ -46,7 +46,7 @@ def strayed(base: Lines, current: Lines, proposed: Lines, found: Sequence[Cluste
 
 
 class Surroundings:
-    """What lines stand below in two texts, of which others made the second from the first."""
+    """What lines are below in two texts, of which others made the second from the first."""
 
     def __init__(self, base: Lines, current: Lines) -> None:
         titles = frozenset(line for text in (base, current) for line in _titles(text))
@@ -54,7 +54,7 @@ class Surroundings:
         self._had, self._has = (Counter(line.strip() for line in text) for text in (base, current))
 
     def differ(self, before: Place, after: Place) -> bool:
-        """Whether rows stand below other lines than before.
+        """Whether rows are below other lines than before.
 
         A line counts that others neither wrote nor took away, but have somewhere else than above these rows. One that
         they renamed, and a block around that they opened or closed, are no other.
@@ -66,7 +66,7 @@ class Surroundings:
 
 
 class _Text:
-    """The lines of a text, and below which of them each one stands."""
+    """The lines of a text, and below which of them each one is."""
 
     def __init__(self, lines: Lines, titles: Set[str]) -> None:
         self._lines, self._titles = lines, titles
@@ -87,7 +87,7 @@ class _Text:
                 self._sections.append((at, tuple(text for _, text in headings)))
 
     def above(self, place: Place) -> Iterator[str]:
-        """What some rows stand below: the lines that open the blocks around them, and the headings."""
+        """What some rows are below: the lines that open the blocks around them, and the headings."""
         at, rows = place
         depth = min((depth_of(row, TAB) for row in rows if row.strip()), default=0)
         parent = at - 1

@@ -34,7 +34,7 @@ _TAIL = re.compile(rb"[ \t]*([,;]?)[ \t]*(?:(?://|#|/\*|--).*)?$")
 
 
 def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: bytes) -> Outline:
-    """What a parsed text defines. Errors in the tree are counted, and what stands between them is outlined.
+    """What a parsed text defines. Errors in the tree are counted, and what is between them is outlined.
 
     `data` is the UTF-8 that was parsed, its lines ended by newlines. Several matches for one name give
     one symbol: the widest, so that decorators and `export` belong to it.
@@ -89,8 +89,8 @@ def _definition(text: _Lines, node: Node, name: Node, kind: str, captures: Mappi
 def _wider(one: Definition, other: Definition) -> Definition:
     """The wider of two, with the more telling kind and the longer name."""
     wide, narrow = (one, other) if one.end - one.start >= other.end - other.start else (other, one)
-    told = wide if _TELLING.get(wide.kind, 4) >= _TELLING.get(narrow.kind, 4) else narrow
-    return wide._replace(kind=told.kind, name=max(one.name, other.name, key=len))
+    clearer = wide if _TELLING.get(wide.kind, 4) >= _TELLING.get(narrow.kind, 4) else narrow
+    return wide._replace(kind=clearer.kind, name=max(one.name, other.name, key=len))
 
 
 class _Lines:
@@ -118,11 +118,11 @@ class _Lines:
         return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
 
     def before(self, start: int, line: int) -> bytes:
-        """What stands left of a byte on its line, but a byte order mark."""
+        """What is left of a byte on its line, but a byte order mark."""
         return self._data[self._starts[line - 1] : start].removeprefix(b"\xef\xbb\xbf")
 
     def after(self, end: int, line: int) -> bytes:
-        """What stands right of a byte on its line."""
+        """What is right of a byte on its line."""
         stop = self._starts[line] - 1 if line < len(self._starts) else len(self._data)
         return self._data[end:stop]
 
@@ -135,7 +135,7 @@ class _Lines:
             self._above[end_line] = (line, start)
 
     def with_above(self, found: Definition) -> Definition:
-        """The definition, from the first of the comments and attributes that stand right above it."""
+        """The definition, from the first of the comments and attributes that are right above it."""
         line, start = found.line, found.start
         if not found.alone:
             return found

@@ -24,7 +24,7 @@ def plain_outline(lines: Sequence[str]) -> Outline:
     """What a text shows of its build without being parsed.
 
     Lines that define something by their looks (`def f`, `class A`) with what is indented under them; else
-    headings with what stands under each; else every line with what is indented under it.
+    headings with what is under each; else every line with what is indented under it.
     Headings are `# …`, underlined lines and `[sections]`. A line that closes a block (`}`, `end`) at the
     depth of the line that opened it belongs to it. Cost: O(characters), 400 of a line.
     """
