@@ -49,7 +49,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Administration:
     """The operations that are no agent's."""
 
-    def __init__(  # `status` asks every part
+    def __init__(
         self,
         services: Services,
         effects: Effects,

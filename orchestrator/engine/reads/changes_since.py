@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.api import blame as t
 from orchestrator.core.change import PathChange
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import CHANGE_TAGS
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -95,7 +95,7 @@ class ChangeSummaries:
             version=show(recorded.seq),
             at=recorded.at,
             path=change.path,
-            kind=_kind(recorded, change),
+            kind=_kind(event, change),
             by="change" if ours else "external",
             operation=why.operation if why else None,
             agent=recorded.agent or getattr(event, "by", None) or (None if ours else "outside"),
@@ -136,14 +136,15 @@ def _move_targets(recorded: Recorded) -> dict[WorkspacePath, WorkspacePath]:
     return {c.moved_from: c.path for c in event.paths if c.moved_from is not None}
 
 
-def _kind(recorded: Recorded, change: PathChange) -> Literal["created", "changed", "deleted", "moved"]:
-    event = recorded.event
+def _kind(event: Event, change: PathChange) -> Literal["created", "changed", "deleted", "moved"]:
+    ours = isinstance(event, ChangeApplied)  # of others' changes a missing hash means that it is not known
     if change.moved_from is not None:
         return "moved"
-    if change.after is None if isinstance(event, ChangeApplied) else isinstance(event, ExternalFileRemoved):
+    if isinstance(event, ExternalFileRemoved) or (ours and change.after is None):
         return "deleted"
-    new = change.before is None if isinstance(event, ChangeApplied) else isinstance(event, ExternalFileCreated)
-    return "created" if new else "changed"
+    if isinstance(event, ExternalFileCreated) or (ours and change.before is None):
+        return "created"
+    return "changed"
 
 
 def _next(params: t.ChangesSince, version: str, skip: int) -> str:
