@@ -48,12 +48,11 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     def origin(self, call: Call | None = None) -> Origin:
         """The envelope's part of what this caller causes."""
+        origin = Origin(session=self.session, agent=self.agent, owner=self.owner)
         if call is None:
-            return Origin(session=self.session, agent=self.agent, owner=self.owner)
-        return Origin(
-            session=self.session,
-            agent=self.agent,
-            owner=self.owner,
+            return origin
+        return msgspec.structs.replace(
+            origin,
             request_id=call.request_id,
             request_digest=call.digest if call.request_id else None,
             client_call_id=call.client_call_id,

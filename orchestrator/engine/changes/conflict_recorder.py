@@ -58,7 +58,7 @@ class ConflictRecorder:
         shown = await self._current_lines(outcome, here) if shows(outcome.path) else None
         session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
         seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
-        seq, known = await self._wait(wanted, provenance, outcome, here, origin, seen=seen)
+        seq, known = await self._wait(provenance, outcome, here, origin, seen=(seen,) if seen else ())
         answer = await self._answers.of(seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
@@ -70,18 +70,17 @@ class ConflictRecorder:
         for outcome in plan.conflicts:
             claims = not plan.paths and not seqs  # a retry of the request finds the change, or else the first conflict
             origin = wanted.caller.origin(wanted.call if claims else None)
-            seqs.append((await self._wait(wanted, provenance, outcome, facts[outcome.path], origin))[0])
+            seqs.append((await self._wait(provenance, outcome, facts[outcome.path], origin))[0])
         return tuple(seqs)
 
     async def _wait(
         self,
-        wanted: ChangeRequest,
         provenance: Provenance,
         outcome: ConflictOutcome,
         here: Facts,
         origin: Origin,
         *,
-        seen: NewEvent | None = None,
+        seen: tuple[NewEvent, ...] = (),
     ) -> tuple[Seq, bool]:
         """The conflict under which a change waits, and whether it did so already.
 
@@ -90,10 +89,10 @@ class ConflictRecorder:
         found = found_of(provenance, outcome, here)
         proposed = found.sides.proposed
         for conflict in self._s.state.pending.open_conflicts(outcome.path):
-            same = [*conflict.found.sides] == [*found.sides] and conflict.agent == wanted.caller.agent
+            same = [*conflict.found.sides] == [*found.sides] and conflict.agent == origin.agent
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
-        events = (NewEvent(f"conflict:{outcome.path}", found), *((seen,) if seen is not None else ()))
+        events = (NewEvent(f"conflict:{outcome.path}", found), *seen)
         blobs = ((proposed, outcome.proposed),) if proposed is not None and outcome.proposed is not None else ()
         recorded = await self._s.journal.append(Unit(events, origin, blobs))
         return recorded[0].seq, False
