@@ -40,6 +40,15 @@ class Outline(msgspec.Struct, frozen=True):
         """Each symbol with its dotted name ("Class.method"), outer before inner."""
         yield from _walked(self.symbols, "")
 
+    def enclosing(self, first: int, last: int) -> tuple[Symbol, ...]:
+        """The symbols that hold both of two 1-based lines, outermost first."""
+        found: list[Symbol] = []
+        symbols = self.symbols
+        while (holder := next((s for s in symbols if s.line <= first and last <= s.end_line), None)) is not None:
+            found.append(holder)
+            symbols = holder.children
+        return tuple(found)
+
 
 def _walked(symbols: tuple[Symbol, ...], prefix: str) -> Iterator[tuple[str, Symbol]]:
     for symbol in symbols:
@@ -66,19 +75,15 @@ def touched(outline: Outline, hunks: Sequence[Hunk]) -> set[str]:
     for hunk in hunks:
         first, last = hunk.new_start + 1, hunk.new_start + hunk.new_len
         for at in range(first, last + 1):
-            names.update(_around(outline.symbols, at, at))
+            names.update(_around(outline, at, at))
         if not hunk.new_len:
-            names.update(_around(outline.symbols, last, first))
+            names.update(_around(outline, last, first))
     return names
 
 
-def _around(symbols: Sequence[Symbol], above: int, below: int) -> Iterator[str]:
+def _around(outline: Outline, first: int, last: int) -> Iterator[str]:
     """The innermost code symbol that holds two lines."""
-    names: list[str] = []
-    holder: str | None = None
-    while (inside := next((s for s in symbols if s.line <= above and below <= s.end_line), None)) is not None:
-        names.append(inside.name)
-        holder = ".".join(names) if inside.kind in CODE else holder
-        symbols = inside.children
-    if holder is not None:
-        yield holder
+    holders = outline.enclosing(first, last)
+    code = [at for at, symbol in enumerate(holders, 1) if symbol.kind in CODE]
+    if code:
+        yield ".".join(symbol.name for symbol in holders[: code[-1]])

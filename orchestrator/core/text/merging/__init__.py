@@ -3,6 +3,6 @@
 Begin with `automatic_merge.py`.
 
 rule                                     what a merge rule is given, and what it answers
-same_change, imports, list_items, definitions, independence    the rules
+same_change, imports, list_items, definitions    the rules
 doubts, ambiguous_hunks, surroundings    checks of merges that look clean
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -11,8 +13,7 @@ from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.independence import independent
-from orchestrator.core.text.merging.rule import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.rule import Resolution, Sides, insertions, new_lines
 from orchestrator.core.text.symbols import Outline, Symbol
 
 SHOWN_NAMES = 3
@@ -42,11 +43,10 @@ def additions(cluster: Cluster, sides: Sides) -> Resolution | None:
     and where neither uses what the other added, or took away.
     """
     sound = sides.parsed_outlines
-    if sound is None or len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+    inserted = insertions(cluster)
+    if sound is None or inserted is None:
         return None
-    ours, theirs = cluster.ours[0], cluster.theirs[0]
-    if ours.old_len or theirs.old_len or ours.old_start != theirs.old_start:
-        return None
+    ours, theirs = inserted
     _, current, proposed = sound
     mine, other = _added(current, ours, sides.current), _added(proposed, theirs, sides.proposed)
     if mine is None or other is None or (mine.parent, mine.depth) != (other.parent, other.depth):
@@ -65,12 +65,9 @@ def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
     if not said:
         return None
     start, end = said[0], said[-1]  # 1-based, inclusive
-    parents: list[str] = []
-    symbols = outline.symbols
-    while (holder := next((s for s in symbols if s.line < start and end <= s.end_line), None)) is not None:
-        parents.append(holder.name)
-        symbols = holder.children
-    whole = [s for s in symbols if start <= s.line and s.end_line <= end]
+    holders = outline.enclosing(start - 1, end)
+    siblings = holders[-1].children if holders else outline.symbols
+    whole = [s for s in siblings if start <= s.line and s.end_line <= end]
     if not whole or any(s.kind in ORDERED for s in whole):
         return None
     covered = {line for s in whole for line in range(s.line, s.end_line + 1)}
@@ -79,7 +76,7 @@ def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
         text = lines[line - 1].strip()
         if line not in covered and text and not (line < last and _is_comment(text)):
             return None
-    parent = ".".join(parents)
+    parent = ".".join(holder.name for holder in holders)
     prefix = f"{parent}." if parent else ""
     return _Added(
         parent,
@@ -178,15 +175,72 @@ def _shown(names: frozenset[str]) -> str:
 def _names_in(outline: Outline, start: int, length: int, lines: Sequence[str]) -> Iterator[str]:
     """The dotted name of the innermost symbol of each line of a 0-based range; "" outside of all, unless blank."""
     for line in range(start + 1, start + length + 1):
-        names: list[str] = []
-        symbols = outline.symbols
-        while (holder := next((s for s in symbols if s.line <= line <= s.end_line), None)) is not None:
-            names.append(holder.name)
-            symbols = holder.children
-        if names or lines[line - 1].strip():
-            yield ".".join(names)
+        name = ".".join(holder.name for holder in outline.enclosing(line, line))
+        if name or lines[line - 1].strip():
+            yield name
 
 
 def _related(one: str, other: str) -> bool:
     """Whether two dotted names are the same symbol, or one holds the other."""
     return not one or not other or f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+NEAR_LINES = 10
+"""Above and below a place: who works there had these definitions before the eyes."""
+
+_WORD = re.compile(r"\w+")
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:-])[&*][^\s,\[\]{}]")
+
+
+def independent(cluster: Cluster, sides: Sides, mine: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether both sides kept what the base defines here and near, and neither's new lines use what the other changed.
+
+    `mine` and `other` are the dotted names that the current and the proposed side change or add here.
+    A name is used where it is as a word, whatever its case: also one that the other side removed or
+    renamed elsewhere. YAML with an anchor or an alias depends on what is nowhere named.
+    """
+    sound = sides.parsed_outlines
+    if sound is None:
+        return False
+    base, current, proposed = sound
+    if base.language == "yaml" and any(map(_ANCHOR.search, _lines(cluster, sides))):
+        return False
+    lost_mine, lost_other = _lost(base, current), _lost(base, proposed)
+    if _near(base, cluster) & (lost_mine | lost_other):
+        return False
+    own, others = _last(mine), _last(other)
+    ours = [line for hunk in cluster.ours for line in new_lines(sides.current, hunk)]
+    theirs = [line for hunk in cluster.theirs for line in new_lines(sides.proposed, hunk)]
+    return not _used(ours, _last(lost_other) | (others - own)) and not _used(theirs, _last(lost_mine) | (own - others))
+
+
+def _lost(base: Outline, side: Outline) -> frozenset[str]:
+    """The dotted names that a side defines less often than the base."""
+    return frozenset(Counter(name for name, _ in base.walk()) - Counter(name for name, _ in side.walk()))
+
+
+def _near(base: Outline, cluster: Cluster) -> frozenset[str]:
+    """What the base defines around a place."""
+    region = cluster.region
+    first, last = region.base.start + 1 - NEAR_LINES, region.base.end + NEAR_LINES
+    return frozenset(name for name, symbol in base.walk() if symbol.line <= last and first <= symbol.end_line)
+
+
+def _last(names: Iterable[str]) -> frozenset[str]:
+    """What a name is called by those who use it."""
+    return frozenset(name.rpartition(".")[2].casefold() for name in names) - {""}
+
+
+def _used(lines: Iterable[str], names: frozenset[str]) -> bool:
+    """Whether one of some names is in lines as a word."""
+    text = "\n".join(lines).casefold()
+    if not names.isdisjoint(_WORD.findall(text)):
+        return True
+    odd = (name for name in names if not _WORD.fullmatch(name))
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in odd)
+
+
+def _lines(cluster: Cluster, sides: Sides) -> Iterator[str]:
+    """All lines of a place, on the three sides."""
+    for span, text in zip(cluster.region, sides, strict=True):
+        yield from span.of(text)

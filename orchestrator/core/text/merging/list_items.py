@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.rule import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.rule import Resolution, Sides, insertions, new_lines
 
 Entry = tuple[str, ...]
 """The lines of one entry."""
@@ -39,11 +39,10 @@ def list_items(cluster: Cluster, sides: Sides) -> Resolution | None:
 
     Statements of a program are none of these: their order means something, and so does one more of them.
     """
-    if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+    inserted = insertions(cluster)
+    if inserted is None:
         return None
-    ours, theirs = cluster.ours[0], cluster.theirs[0]
-    if ours.old_len or theirs.old_len or ours.old_start != theirs.old_start:
-        return None
+    ours, theirs = inserted
     mine, other = new_lines(sides.current, ours), new_lines(sides.proposed, theirs)
     at = ours.old_start
     if not mine or not other or not all(line.strip() and not _RULE.match(line) for line in (*mine, *other)):

@@ -56,3 +56,11 @@ Rule = Callable[[Cluster, Sides], Resolution | None]
 def new_lines(side: Sequence[str], hunk: Hunk) -> list[str]:
     """The lines that a hunk brings."""
     return list(side[hunk.new_start : hunk.new_end])
+
+
+def insertions(cluster: Cluster) -> tuple[Hunk, Hunk] | None:
+    """The current hunk and the proposed one, where each side did nothing but insert, at the same place."""
+    if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+        return None
+    ours, theirs = cluster.ours[0], cluster.theirs[0]
+    return None if ours.old_len or theirs.old_len or ours.old_start != theirs.old_start else (ours, theirs)

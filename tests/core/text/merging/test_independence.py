@@ -7,7 +7,7 @@ import pytest
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
-from orchestrator.core.text.merging.independence import NEAR_LINES
+from orchestrator.core.text.merging.definitions import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
 from orchestrator.core.three_way import ThreeWay
