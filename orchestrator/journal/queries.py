@@ -140,8 +140,9 @@ class JournalReader:
     async def event(self, seq: int) -> Recorded | None:
         if not 0 < seq <= self._head:
             return None
+        segment = self._holding(seq)
         row = await self._one(self._points, sql("event"), (seq,))
-        segment = self._holding(seq)  # asked for after the query, under which it may have been archived
+        segment = segment or self._holding(seq)  # it may be archived, or brought back, under the query
         if row is None and segment is not None:
             (row,) = await to_thread.run_sync(self._archive.select, segment, sql("event"), (seq,))
         return recorded_of(row) if row is not None else None
