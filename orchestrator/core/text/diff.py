@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -51,12 +51,9 @@ def diff(a: Sequence[str], b: Sequence[str]) -> list[Hunk]:
     return hunks
 
 
-def counts(hunks: Iterable[Hunk]) -> tuple[int, int]:
+def counts(hunks: Sequence[Hunk]) -> tuple[int, int]:
     """How many lines the hunks add, and how many they remove."""
-    added = removed = 0
-    for hunk in hunks:
-        added, removed = added + hunk.new_len, removed + hunk.old_len
-    return added, removed
+    return sum(hunk.new_len for hunk in hunks), sum(hunk.old_len for hunk in hunks)
 
 
 def unified(

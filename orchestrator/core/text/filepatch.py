@@ -84,12 +84,10 @@ def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3
 
 
 def _happened(old: FileState | None, new: FileState | None) -> Happened:
-    if old is None:
-        if new is None:
+    if old is None or new is None:
+        if old is new:
             raise ValueError("absent on both sides")
-        return "added"
-    if new is None:
-        return "deleted"
+        return "added" if old is None else "deleted"
     if old.path != new.path:
         return "renamed"
     return "mode" if old.data == new.data else "modified"

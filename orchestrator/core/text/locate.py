@@ -103,20 +103,16 @@ def find_exact(text: str, search: str) -> list[int]:
 
 
 def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = False) -> Found:
-    """Where all the changes go; their edits touch changed lines only.
+    """Where all the changes go: located in the document as it is, all or none; their edits touch changed lines only.
 
-    Every change is located in the document as it is, none in the result of another. A passage must
-    occur there `expected_count` times; for more than one, occurrences are counted from the top
-    without overlap, as `str.replace` does. A passage pasted with line numbers is taken without
-    them if it is not there with them. A search that begins within a line's indentation needs
-    all of it, or none (see `_in_indentation`). With `lenient`, one that is expected once and is
-    nowhere so is looked for as `matching.find` does, as whole lines, if it is `fuzzy`. Nothing is
-    located unless everything is.
+    A passage must occur `expected_count` times, counted from the top without overlap. One that is pasted with line
+    numbers is taken without them. A search that begins within a line's indentation needs all of it, or none.
+    With `lenient`, a `fuzzy` one that is expected once and occurs nowhere is looked for by `matching.find`.
 
-    Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there),
-    NothingToChange, SearchNotFound (`details`: `change`, 0-based, and `nearest`, see `nearest`),
-    ExpectMismatch, SearchAmbiguous (`details`: `change`, `count`, `expected_count`, 1-based `lines` of
-    each occurrence) and ChangesOverlap (`details`: `changes`, `line`). Cost: O(len(text)) for each change.
+    Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there), NothingToChange,
+    SearchNotFound (`details`: `change`, 0-based, and `nearest`), ExpectMismatch, SearchAmbiguous (`details`: `change`,
+    `count`, `expected_count`, 1-based `lines`), ChangesOverlap (`details`: `changes`, `line`).
+    Cost: O(len(text)) for each change.
     """
     if not changes:
         raise ParameterInvalid("changes", "there are none")
