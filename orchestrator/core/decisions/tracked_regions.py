@@ -197,12 +197,14 @@ class Tracker:
         """Changes that met others: compare what is there with what was there first."""
         refined: list[_Changed] = []
         for changed in self._changed:
+            if not changed.unsure:
+                refined.append(changed)
+                continue
+            was = old[changed.old : changed.old + changed.old_len]
+            is_now = new[changed.new : changed.new + changed.new_len]
             hunks = [LineHunk(0, changed.old_len, 0, changed.new_len)]
-            if changed.unsure:
-                was = old[changed.old : changed.old + changed.old_len]
-                is_now = new[changed.new : changed.new + changed.new_len]
-                if len(was) + len(is_now) <= LARGE_LINES or was == is_now:  # else comparing takes too long here
-                    hunks = hunks_between(was, is_now)
+            if len(was) + len(is_now) <= LARGE_LINES or was == is_now:  # else comparing takes too long here
+                hunks = hunks_between(was, is_now)
             refined += (
                 _Changed(
                     changed.old + h.old_start,
@@ -231,7 +233,8 @@ class Tracker:
                 found |= dict.fromkeys(piece_of(self.at, self._known, hunks, n, present), changed.authors)
         for gone in self._gone:
             if gone.last > self.notified or not news_only:
-                found = dict.fromkeys(gone.pieces(text_of, present), gone.authors) | found
+                for piece in gone.pieces(text_of, present):
+                    found.setdefault(piece, gone.authors)
         ordered = sorted(found, key=lambda piece: (piece.start, piece.origin.version, piece.seen.start))
         return {piece: found[piece] for piece in ordered}
 

@@ -25,9 +25,8 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     reason as warnings. `Apply.reverts` names the changes that are undone in full. Raises
     NothingToChange when all is undone already, RevertImpossible when nothing can be.
     """
-    contents = next(iter(facts.values())).contents if facts else {}
     touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
-    courses = [_Course(line, chosen, facts, contents) for line in touched]
+    courses = [_Course(line, chosen, facts) for line in touched]
     missing: dict[Digest, None] = {}
     outlines: list[Source] = []
     for course in courses:
@@ -61,14 +60,9 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
 class _Course:
     """One file on its way back: a walk from now to its oldest chosen step."""
 
-    def __init__(
-        self,
-        line: Lineage,
-        chosen: Set[Key],
-        facts: Mapping[WorkspacePath, Facts],
-        contents: Mapping[Digest, bytes],
-    ) -> None:
-        self._line, self._chosen, self._facts, self._contents = line, chosen, facts, contents
+    def __init__(self, line: Lineage, chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> None:
+        self._line, self._chosen, self._facts = line, chosen, facts
+        self._any = next(iter(facts.values()))  # contents and outlines are the same in all of them
         held = facts[line.path].held if line.path is not None else None
         self._hidden = any(facts[name].content_hidden for name in line.names if name in facts)
         self.result = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
@@ -175,7 +169,7 @@ class _Course:
             now,
             newest.seq,
             Base(newest.seq, after),
-            outlines=next(iter(self._facts.values())).outlines,
+            outlines=self._any.outlines,
             only_own_changes=True,  # nobody needs a warning of what they undo
         )
         try:
@@ -219,7 +213,7 @@ class _Course:
         return oldest.mode_before if changed and oldest.mode_before is not None else now.mode
 
     def _content(self, digest: Digest) -> bytes | None:
-        data = self._contents.get(digest)
+        data = self._any.contents.get(digest)
         if data is None:
             self.missing.append(digest)
         return data

@@ -6,7 +6,7 @@ and the same journal reads the same after a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -43,9 +43,6 @@ class Encodings(Projection):
     def of(self, digest: Digest | None) -> Known:
         """What is known of a content."""
         return self._known.get(digest, NOTHING) if digest is not None else NOTHING
-
-    def __iter__(self) -> Iterator[Digest]:
-        return iter(self._known)
 
     def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
