@@ -134,7 +134,7 @@ def run(daemon: RunningDaemon, *arguments: str) -> str:
 
 
 def test_every_table_has_a_new_operation(base: Path, program: Path) -> None:
-    daemon = RunningDaemon(base)
+    daemon = RunningDaemon(base, executed=True)
     said = daemon.start()
     assert not said["ok"], "an operation that nothing handles"
     assert "count_lines" in str(said["message"])
