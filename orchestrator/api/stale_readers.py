@@ -10,7 +10,7 @@ from orchestrator.api.operation import PATHS, Operation
 from orchestrator.api.parameters import Params, PathText
 from orchestrator.api.results import Notice, NoticeLines, Result
 from orchestrator.core import errors as e
-from orchestrator.core.errors import escaped
+from orchestrator.core.errors import escaped, plural
 
 
 class StaleReaders(Params, frozen=True):
@@ -38,15 +38,16 @@ class StaleReadersAnswer(Result, frozen=True, kw_only=True):
     total: int  # of those whose view is stale; some may not be listed
 
 
-def told(notice: Notice) -> str:
+def notice_text(notice: Notice) -> str:
     """A notice in one line, without the diff; the last one says what its answer leaves out."""
-    if not notice.more_files:
-        return _told(notice)
-    files = "1 more file" if notice.more_files == 1 else f"{notice.more_files} more files"
-    return f"{_told(notice)}; others changed {files} that you read: session_status lists what is stale"
+    text = _of_file(notice)
+    if notice.more_files:
+        files = plural(notice.more_files, "more file")
+        text += f"; others changed {files} that you read: session_status lists what is stale"
+    return text
 
 
-def _told(notice: Notice) -> str:
+def _of_file(notice: Notice) -> str:
     path, by = escaped(notice.path), ", ".join(map(escaped, notice.by))
     how = f"by {by} since {notice.since}"
     if notice.kind == "deleted":
@@ -57,16 +58,9 @@ def _told(notice: Notice) -> str:
     if notice.kind == "moved":
         moved = f"{escaped(notice.moved_from or '?')}, which you read, was moved to {path} {how}"
         return f"{moved}; changed: {spans}" if spans else moved
-    return f"{path}: {_what(notice.lines)} {how}: {spans}; it is at {notice.version_id} now"
-
-
-def _what(lines: tuple[NoticeLines, ...]) -> str:
-    """What was done, where one word says it for all of them."""
-    return (
-        "lines were added to what you read"
-        if lines and all(x.added for x in lines)
-        else "lines that you read were changed"
-    )
+    added = bool(notice.lines) and all(lines.added for lines in notice.lines)
+    what = "lines were added to what you read" if added else "lines that you read were changed"
+    return f"{path}: {what} {how}: {spans}; it is at {notice.version_id} now"
 
 
 def _span(lines: NoticeLines) -> str:

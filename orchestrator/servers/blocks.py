@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from orchestrator.api import blame as t
 from orchestrator.api import results as r
 from orchestrator.api.results import Notice
-from orchestrator.api.stale_readers import told
+from orchestrator.api.stale_readers import notice_text
 from orchestrator.core.errors import escaped, plural
 from orchestrator.engine.paths import quoted
 
@@ -205,7 +205,7 @@ def notices_block(notices: Sequence[Notice], mark: Callable[[], str]) -> str:
     """What goes behind a text answer."""
     rows = []
     for notice in notices:
-        head = f"[notice: {told(notice)}]"
+        head = f"[notice: {notice_text(notice)}]"
         tail = "[the diff goes on: read the file]" if notice.diff_truncated else ""
         rows.append(fenced(head, notice.diff, mark(), tail) if notice.diff else head)
     return "\n".join(rows)

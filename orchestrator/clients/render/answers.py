@@ -13,7 +13,7 @@ import click
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.api.stale_readers import told
+from orchestrator.api.stale_readers import notice_text
 from orchestrator.clients.render.generic import lines_of, rows_of
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
@@ -52,7 +52,7 @@ def refused(refusal: Refusal) -> Iterator[str]:
 
 def noticed(notice: r.Notice) -> Iterator[str]:
     """What others did to what the caller has read."""
-    yield f"notice: {for_people(told(notice))}"
+    yield f"notice: {for_people(notice_text(notice))}"
     yield from (f"  {line}" for line in (notice.diff or "").splitlines())
     if notice.diff_truncated:
         yield "  …"

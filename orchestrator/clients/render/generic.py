@@ -18,7 +18,7 @@ from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
 from orchestrator.api.blame import Changes, PathChanged
 from orchestrator.api.leases import LeaseAnswer
-from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, seen_span, told
+from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, notice_text, seen_span
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
 
@@ -142,7 +142,7 @@ def _label(name: str) -> str:
 
 def _row(row: msgspec.Struct) -> Sequence[str]:
     if isinstance(row, r.Notice):
-        return (told(row),)
+        return (notice_text(row),)
     cells = []
     for column in COLUMNS.get(type(row), ", ".join(row.__struct_fields__)).split(", "):
         name, _, other = column.partition("|")
