@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import runpy
@@ -9,9 +10,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parent.parent.parent
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.daemon.preloaded"])
 
@@ -34,6 +38,8 @@ class ForkedProcess:
     ) -> None:
         """Run the module `command[0]`; each of `descriptors` follows the option that names it."""
         handed = {option: Descriptor(fd) for option, fd in descriptors.items()}
+        with contextlib.chdir(ROOT):  # where it finds what it imports
+            forkserver.ensure_running()
         self._process = FORKS.Process(target=_run, args=(command, handed, dict(env), Descriptor(log)))
         self._process.start()
         assert self._process.pid is not None

@@ -100,8 +100,8 @@ async def test_it_says_whence_it_was_moved(daemon: RunningDaemon) -> None:
         assert info.moved_from in ("f.txt", "g.txt")  # whether the daemon looked in between
         assert [c.current for c in info.regions] == [(2, 2)]
         assert (await bob.await_change(number, timeout_s=0)).paths[0].path == "h.txt"
-    for words in (run(daemon, "list"), run(daemon, "show", number)):
-        assert f"from {info.moved_from} at {moved.version_id}" in words[1]
+    assert f"(moved from {info.moved_from})  (at {moved.version_id})" in run(daemon, "list")[1]
+    assert f"from {info.moved_from} at {moved.version_id}" in run(daemon, "show", number)[1]
 
 
 async def test_it_is_superseded_where_its_file_is(daemon: RunningDaemon) -> None:

@@ -49,6 +49,10 @@ HANDLER = '''\
 
 from __future__ import annotations
 
+from functools import partial
+
+from anyio import to_thread
+
 from orchestrator.api.line_count import CountLines, LineCount
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
@@ -63,8 +67,9 @@ class LineCounter:
 
     async def count_lines(self, caller: Caller, call: Call, params: CountLines) -> LineCount:
         path = self._paths.file(params.path)
-        self._s.permit(caller, "read", path)
-        read = self._s.workspace.read(path, most=1_000_000)
+        self._s.permissions.permit_now(caller, "read", path)
+        async with self._s.locks.shared(path):
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=1_000_000))
         return LineCount(path=path, lines=read.data.count(b"\\n"))
 '''
 

@@ -56,7 +56,8 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     r.PolicyProblem: "line, key, message",
     r.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
-    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, deleted_at, reason",
+    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at, "
+    "reason",
     r.RecentRead: "path, version_id, lines, stale",
     r.PendingEdit: "id, kind, path, since",
     r.OwnChange: "change, operation, paths, at",
@@ -72,7 +73,13 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
 
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
 _LABELS = {"unchecked": "not checked"}
-_PHRASES = {"moved_from": "(moved from {})", "deleted_at": "(deleted at {})", "added": "+{}", "removed": "-{}"}
+_PHRASES = {
+    "moved_from": "(moved from {})",
+    "moved_at": "(at {})",
+    "deleted_at": "(deleted at {})",
+    "added": "+{}",
+    "removed": "-{}",
+}
 _QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "moved")
 """Members that are shown in a form of their own, or that only programs need."""
 
