@@ -56,8 +56,8 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     r.PolicyProblem: "line, key, message",
     r.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
-    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at, "
-    "reason",
+    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
+    ", reason",
     r.RecentRead: "path, version_id, lines, stale",
     r.PendingEdit: "id, kind, path, since",
     r.OwnChange: "change, operation, paths, at",
