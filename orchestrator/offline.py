@@ -32,7 +32,7 @@ from orchestrator.journal.maintenance import STREAM as JOURNAL
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import EventFilter, NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.own_files import OwnFiles
@@ -71,7 +71,7 @@ async def reset_approver(workspace: str, state_dir: str) -> r.ApproverCode:
     with held(workspace, state_dir):
         async with _opened(state_dir, mark=_mark(workspace)) as journal:
             code, event = new_code(SystemEntropy(), OWNER)
-            await journal.append(Unit((NewEvent(STREAM, event),), Origin()))
+            await journal.append(AppendBatch((NewEvent(STREAM, event),), Origin()))
     return r.ApproverCode(approver_code=code)
 
 
@@ -142,9 +142,9 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
         async with _opened(state_dir) as journal:
             head = journal.head
             if known is not None and journal.is_at(known):
-                return k.AdoptAnswer(message="the journal is where it had come to; there is nothing to adopt", files=0)
+                return k.AdoptAnswer(message="the journal is not behind; nothing was done", files=0)
             event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
-            (adopted,) = await journal.append(Unit((NewEvent(JOURNAL, event),), Origin()))
+            (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
             await _scan(workspace, state_dir, journal)
             wanted = EventFilter(tags=EXTERNAL, after=adopted.seq)
             files = len([recorded async for recorded in journal.events(wanted)])

@@ -186,7 +186,7 @@ JOURNAL_ARCHIVE = Operation(
     "journal_archive",
     JournalArchive,
     ArchiveAnswer,
-    "Move old events from the database into compressed, sealed files; they stay readable.",
+    "Move old events from the database into compressed, compressed files with a checksum; they stay readable.",
     operator_only=True,
     writes=True,
 )
@@ -204,7 +204,7 @@ JOURNAL_COLLECT = Operation(
     "journal_collect",
     JournalCollect,
     CollectAnswer,
-    "Remove kept contents that no event outside the archive needs and none named for a while.",
+    "Delete stored contents that no event outside the archive needs and that no event named for a while.",
     operator_only=True,
     writes=True,
 )

@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core import errors as e
-from orchestrator.core.text.room import UNBOUNDED
+from orchestrator.core.text.answer_space import UNBOUNDED
 
 Shape = Literal["text", "json"]
 """How MCP answers: one text block made for a model, or structured content with the same JSON."""

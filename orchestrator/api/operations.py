@@ -244,7 +244,7 @@ LIST_CONFLICTS = Operation(
     "list_conflicts",
     p.ListConflicts,
     r.Conflicts,
-    "The changes that fitted nowhere and wait: base, current and proposed content of each.",
+    "The changes that could not be applied and wait: base, current and proposed content of each.",
     command="conflicts list",
 )
 

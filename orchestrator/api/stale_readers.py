@@ -1,4 +1,4 @@
-"""Read sets: who holds a stale view of a file; and a notice as one line of text."""
+"""Read sets: which sessions read lines that changed since; and a notice as one line of text."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ STALE_READERS = Operation(
     "stale_readers",
     StaleReaders,
     StaleReadersAnswer,
-    "Who holds a stale view of a file: sessions that read lines of it which others changed since, with "
+    "Sessions that read lines of a file which others have changed since, with "
     "the version and the lines that each one saw.",
     raises=(*PATHS, e.Denied, e.ApprovalRequired),
     command="readers",

@@ -342,7 +342,7 @@ class OperationMethods:
         cursor: str | None = None,
         max_tokens: int = 20000,
     ) -> orchestrator.api.results.Conflicts:
-        """The changes that fitted nowhere and wait: base, current and proposed content of each.
+        """The changes that could not be applied and wait: base, current and proposed content of each.
 
         conflict: Only this one, '@N'.
         limit: Most conflicts in one answer.
@@ -623,8 +623,8 @@ class OperationMethods:
         """
 
     async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
-        """Who holds a stale view of a file: sessions that read lines of it which others changed since, with the version
-        and the lines that each one saw.
+        """Sessions that read lines of a file which others have changed since, with the version and the lines that each
+        one saw.
 
         path: Relative path, e.g. 'src/app.py'.
         limit: Most sessions in one answer.
@@ -692,7 +692,7 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.journal.ArchiveAnswer:
-        """Move old events from the database into compressed, sealed files; they stay readable.
+        """Move old events from the database into compressed, compressed files with a checksum; they stay readable.
 
         approver: The approver code.
         before: '@N': every event before it leaves the database for a file.
@@ -717,7 +717,7 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.journal.CollectAnswer:
-        """Remove kept contents that no event outside the archive needs and none named for a while.
+        """Delete stored contents that no event outside the archive needs and that no event named for a while.
 
         approver: The approver code.
         grace_days: Contents that an event named since then stay.

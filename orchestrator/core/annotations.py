@@ -31,13 +31,13 @@ class Mark(Enum):
 
 T = TypeVar("T")
 
-Brought = Annotated[T, Mark.BROUGHT]
+NewContent = Annotated[T, Mark.BROUGHT]
 """A content that came with this struct. The journal keeps it, unless a `kept` of the struct or its event is false."""
 
-Gone = Annotated[T, Mark.GONE]
+OldContent = Annotated[T, Mark.GONE]
 """A content that is named because the journal no longer keeps it."""
 
-Revealing = Annotated[T, Mark.REVEALING]
+FromContent = Annotated[T, Mark.REVEALING]
 """Tells of a content: who may not read the file is not shown it. Every digest of a content does so anyway."""
 
 Redactable = Annotated[T, Mark.REDACTABLE]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from orchestrator.core.annotations import Brought, Redactable, Revealing
+from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.content import LineHunk, LineRange, Rung, Signature
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Action
@@ -22,16 +22,16 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: WorkspacePath
     before: Digest | None
-    after: Brought[Digest | None]
-    hunks: Revealing[tuple[LineHunk, ...]] = ()
+    after: NewContent[Digest | None]
+    hunks: FromContent[tuple[LineHunk, ...]] = ()
     mode: int | None = None  # permission bits of `after`; None: those of the file before, or of a new one
-    signature: Revealing[Signature | None] = None  # of `after`, once it is on disk
+    signature: FromContent[Signature | None] = None  # of `after`, once it is on disk
     moved_from: WorkspacePath | None = None  # where this file was before
     rewritten: bool = False  # with `moved_from`: not by one rename, but written anew here and removed there
     directory: bool = False
     previous: Seq | None = None  # the version_id that `before` had; in outcomes
-    binary: Revealing[bool] = False  # no hunks, because it is not text
-    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
+    binary: FromContent[bool] = False  # no hunks, because it is not text
+    encoding: FromContent[str | None] = None  # of `after`, where nothing in its bytes says it
     temp: str | None = None  # name of the temporary file, in the same directory; in intents
 
     @property
@@ -67,7 +67,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     supersedes: Seq | None = None  # a conflict that it answers
     resolves: Seq | None = None  # a conflict that a person or reviewer resolves with it
     approval: Seq | None = None  # the granted request that it carries out
-    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
+    unseen: FromContent[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
 
     def without_reason(self) -> Provenance:
         """For where the reason must not be stored a second time, as a person may redact it."""
@@ -77,13 +77,13 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class Fit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How a change fits what it is made to."""
 
-    rung: Revealing[Rung] = "current"
-    score: Revealing[float] = 1.0
+    rung: FromContent[Rung] = "current"
+    score: FromContent[float] = 1.0
     base: Seq | None = None  # the version that it was made against
-    on_seen_whole: Revealing[bool] = False  # rung current, and the session had seen all of that version
-    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that others changed too since the base
-    merge: Revealing[tuple[ResolvedRegion, ...]] = ()  # each place that a merge changed, and why that is safe
-    warnings: Revealing[tuple[str, ...]] = ()
+    on_seen_whole: FromContent[bool] = False  # rung current, and the session had seen all of that version
+    same_symbol: FromContent[tuple[str, ...]] = ()  # functions and the like that others changed too since the base
+    merge: FromContent[tuple[ResolvedRegion, ...]] = ()  # each place that a merge changed, and why that is safe
+    warnings: FromContent[tuple[str, ...]] = ()
 
 
 class Directories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from orchestrator.core.annotations import Brought, Revealing
+from orchestrator.core.annotations import FromContent, NewContent
 from orchestrator.core.ids import Digest, WorkspacePath
 
 Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
@@ -40,10 +40,10 @@ class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file as a scan or a read met it."""
 
     path: WorkspacePath
-    signature: Revealing[Signature]
+    signature: FromContent[Signature]
     mode: int
-    digest: Brought[Digest | None] = None  # None: not hashed yet
-    kept: Revealing[bool] = False  # the bytes are in the blob store
+    digest: NewContent[Digest | None] = None  # None: not hashed yet
+    kept: FromContent[bool] = False  # the bytes are in the blob store
     version: int | None = None  # set when this only completes the digest of that earlier version
 
 

@@ -4,7 +4,7 @@ Begin with calls.py (one call, once) and engine.py (everything is made and start
 and each imports only those below it:
 
 - administration, sessions: operations about the daemon and who calls
-- conflicts: changes that fit nowhere, and who resolves them
+- conflicts: changes that could not be applied, and who resolves them
 - changes: commands decided, carried out, undone, recovered
 - record: the journal itself: queried, sealed, maintained
 - reads: files, searches, the past, read sets

@@ -113,7 +113,7 @@ class Administration:
 
     def _notes(self) -> Iterator[str]:
         yield from self._verification.unread
-        if unnoted := self._s.notes.unnoted:
+        if unnoted := self._s.notes.unrecorded:
             yield f"not in the journal, which could take nothing then: {unnoted} reads and refusals"
         if skipped := [f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count]:
             yield f"left out of the start scan: {', '.join(skipped)}"

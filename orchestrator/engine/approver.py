@@ -34,7 +34,7 @@ MOST_GUESSERS = 1000
 """Connections whose wrong codes are counted; the one that was longest quiet is forgotten first."""
 
 
-class _Guesses:
+class _CodeAttempts:
     """The checks of one connection: one at a time, each wrong one delays the next."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ApproverGate:
     def __init__(self, services: Services) -> None:
         self._s = services
         self._one_at_a_time = anyio.Lock()
-        self._guesses: OrderedDict[SessionId, _Guesses] = OrderedDict()
+        self._guesses: OrderedDict[SessionId, _CodeAttempts] = OrderedDict()
         self._key = services.entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
 
@@ -99,8 +99,8 @@ class ApproverGate:
     def _digest(self, code: str) -> bytes:
         return hmac.digest(self._key, _plain(code).encode("utf-8", "surrogatepass"), "sha256")
 
-    def _guesses_of(self, session: SessionId) -> _Guesses:
-        guesses = self._guesses.setdefault(session, _Guesses())
+    def _guesses_of(self, session: SessionId) -> _CodeAttempts:
+        guesses = self._guesses.setdefault(session, _CodeAttempts())
         self._guesses.move_to_end(session)
         if len(self._guesses) > MOST_GUESSERS:
             self._guesses.popitem(last=False)

@@ -15,7 +15,7 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import CallDetails, Origin
 from orchestrator.core.events.sessions import AgentClass, Transport
 from orchestrator.core.ids import AgentName, Seq, SessionId
-from orchestrator.core.text.room import UNBOUNDED, Room
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -67,7 +67,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     params: Params
     client_call_id: str | None = None
     started_us: int | None = None  # by the clock's ticks, at its arrival
-    room: Room = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
+    room: AnswerSpace = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
 
     @property
     def request_id(self) -> str | None:

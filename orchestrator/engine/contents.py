@@ -20,7 +20,7 @@ from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.document_diff import line_hunks
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
-from orchestrator.ports.workers import Effort
+from orchestrator.ports.workers import Workers
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Contents:
     """A cache by digest in front of the journal's blobs. Contents never change, so nothing in it goes stale."""
 
     def __init__(
-        self, journal: Journal, encodings: Encodings, effort: Effort, *, cache_bytes: int = CACHE_BYTES
+        self, journal: Journal, encodings: Encodings, effort: Workers, *, cache_bytes: int = CACHE_BYTES
     ) -> None:
         self._journal, self._encodings, self._effort = journal, encodings, effort
         self._most = cache_bytes

@@ -51,7 +51,7 @@ from orchestrator.engine.record.redaction import Redactor
 from orchestrator.engine.record.snapshots import Snapshotter
 from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
-from orchestrator.engine.record.verification import Sealer, Verification
+from orchestrator.engine.record.verification import CheckpointSigner, Verification
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.logs import logger
@@ -91,14 +91,14 @@ class Engine:
         rebaser = Rebaser(services, observer)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
         self._leaser = Leaser(services, paths)
-        self.noticer = StaleReadNotifier(services, observer, paths)
-        self.lifecycle = SessionLifecycle(services, self.noticer)
-        self._sealer, self._verification = Sealer(services, signer), Verification(services, effects.stop)
+        self.stale_read_notifier = StaleReadNotifier(services, observer, paths)
+        self.lifecycle = SessionLifecycle(services, self.stale_read_notifier)
+        self._sealer, self._verification = CheckpointSigner(services, signer), Verification(services, effects.stop)
         self._snapshots = Snapshotter(services)
         self._follower = Follower(services)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
-        sessions = SessionService(services, answers, self.noticer)
+        sessions = SessionService(services, answers, self.stale_read_notifier)
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
         lister, travel = Lister(services, reader, paths), TimeTravel(services, paths)
         writer, undoer = Writer(services, pipeline, paths), Undoer(services, pipeline)
@@ -164,7 +164,7 @@ class Engine:
             handled_by(journal.JOURNAL_ARCHIVE, upkeep.journal_archive),
             handled_by(journal.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
             handled_by(journal.JOURNAL_COLLECT, upkeep.journal_collect),
-            handled_by(stale_readers.STALE_READERS, self.noticer.stale_readers),
+            handled_by(stale_readers.STALE_READERS, self.stale_read_notifier.stale_readers),
         )
         self.calls = CallService(
             services,
@@ -173,7 +173,7 @@ class Engine:
             sessions=sessions,
             leaser=self._leaser,
             lifecycle=self.lifecycle,
-            ready_to_write=self._begin,
+            ready_to_write=self._finish_start,
         )
 
     @asynccontextmanager
@@ -185,19 +185,19 @@ class Engine:
             await self._watching.start()
             self.lifecycle.begin()
             try:
-                await self._put_right()
+                await self._recover_and_scan()
             except Exception as error:
                 refused = refusal_in(error, "the start")
                 if not isinstance(refused, DiskFull | WritesStopped):
                     raise
-                self._unfinished(refused)
+                self._serve_reads_only(refused)
             self._s.in_background(self._baseline.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
                 clocks.start_soon(self._reviewing.run)
                 clocks.start_soon(self._watching.run)
-                clocks.start_soon(self._sealer.duty)
+                clocks.start_soon(self._sealer.run)
                 clocks.start_soon(self._verification.run)
                 clocks.start_soon(self._snapshots.run)
                 yield self
@@ -206,7 +206,7 @@ class Engine:
         self._s.tasks = None
         await self._snapshots.keep()
 
-    async def _put_right(self) -> None:
+    async def _recover_and_scan(self) -> None:
         """Note what happened while no daemon ran, and close what the last one left open."""
         await self.lifecycle.close_left()
         await self._recovery.run()
@@ -215,14 +215,14 @@ class Engine:
         await self._approvals.resume()
         await self._reviewing.resume()
 
-    def _unfinished(self, error: OrchestratorError) -> None:
+    def _serve_reads_only(self, error: OrchestratorError) -> None:
         """A start on a full disk: reads are answered; the first write that finds room does the rest of the start."""
         self._effects.stop(f"the start could not be finished: {error.message}")
         self._observer.scanned = True
         self._begun = not isinstance(error, DiskFull)  # after a failed sync only a restart knows what is on the disk
         self._log.error("only reads are served", error=error.message, hint=error.hint)
 
-    async def _begin(self) -> None:
+    async def _finish_start(self) -> None:
         """What a full disk kept the start from. Raises DiskFull as long as it is full."""
         if self._begun:
             return
@@ -230,7 +230,7 @@ class Engine:
             if self._begun:
                 return
             try:
-                await self._put_right()
+                await self._recover_and_scan()
             except Exception as error:
                 refused = refusal_in(error, "the start")
                 if refused is None:
@@ -242,7 +242,7 @@ class Engine:
 
     async def _expire(self) -> None:
         while True:
-            moved = self._s.next_move()
+            moved = self._s.next_state_change()
             try:
                 due = min(filter(None, (await self._approvals.expire(), await self._leaser.expire())), default=None)
             except OrchestratorError as error:

@@ -57,10 +57,10 @@ class Reservations:
     async def free(self, is_free: Callable[[], bool], within_s: float) -> None:
         """Return when `is_free`, asked again at each move, or when the time is over."""
         with anyio.move_on_after(within_s):
-            moved = self._s.next_move()
+            moved = self._s.next_state_change()
             while not is_free():
                 await moved.wait()
-                moved = self._s.next_move()
+                moved = self._s.next_state_change()
 
     async def crossing(
         self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False

@@ -12,7 +12,7 @@ from orchestrator.core.events.files import MetadataRead
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.logs import logger
-from orchestrator.ports.journal import ANY_VERSION, EventFilter, Journal, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewEvent
 
 E = TypeVar("E", bound=Event)
 
@@ -22,14 +22,14 @@ class Notes:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.unnoted = 0
+        self.unrecorded = 0
         """Reads and refusals that were answered while the journal could not take them."""
         self._log = logger("engine")
 
     async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
         """Append facts to streams whose version does not matter to them."""
         return await self._journal.append(
-            Unit(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
+            AppendBatch(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
         )
 
     async def note(self, origin: Origin, *events: tuple[str, Event]) -> None:
@@ -37,9 +37,9 @@ class Notes:
         try:
             await self.append(origin, *events)
         except (DiskFull, WritesStopped) as error:
-            if not self.unnoted:
+            if not self.unrecorded:
                 self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)
-            self.unnoted += 1
+            self.unrecorded += 1
 
     async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
         """As `note`, in the stream of the caller's session: what an answer showed."""

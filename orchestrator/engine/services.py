@@ -23,7 +23,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Clock, Entropy, Step
-from orchestrator.ports.workers import Effort, InThreads, Parser, PlainParser
+from orchestrator.ports.workers import Parser, PlainParser, ThreadWorkers, Workers
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -51,18 +51,18 @@ class Services:
         state: State,
         step: Step = lambda name: None,
         parser: Parser | None = None,
-        effort: Effort | None = None,
+        effort: Workers | None = None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser: Parser = parser or PlainParser()
-        self.effort: Effort = effort or InThreads()
+        self.workers: Workers = effort or ThreadWorkers()
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.permissions = Permissions(policy, state.identities, workspace)
         self.notes = Notes(journal)
-        self.contents = Contents(journal, state.encodings, self.effort)
+        self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)
         self.locks = PathLocks()
-        self.suspect: set[WorkspacePath] = set()
+        self.must_reread: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""
         self.tasks: anyio.abc.TaskGroup | None = None
         self._log = logger("engine")
@@ -87,7 +87,7 @@ class Services:
             moved, self._moved = self._moved, anyio.Event()
             moved.set()
 
-    def next_move(self) -> anyio.Event:
+    def next_state_change(self) -> anyio.Event:
         """Set by the next event about a file, an approval, a conflict or a lease; take it before you look."""
         return self._moved
 
@@ -104,9 +104,9 @@ class Services:
         """
         if self.tasks is None:
             raise RuntimeError("the engine is not running")
-        self.tasks.start_soon(self.fenced, work)
+        self.tasks.start_soon(self.log_failures, work)
 
-    async def fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def log_failures(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Work whose failure must not be reported as that of a change that is done."""
         try:
             await work()

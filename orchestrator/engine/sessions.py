@@ -20,7 +20,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session
 from orchestrator.core.projections.tags import entry_rank
-from orchestrator.core.text.room import Room, json_size
+from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.leases import Reservations
@@ -139,12 +139,12 @@ class SessionService:
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
         shows = partial(self._s.readable, caller)
-        moved = self._s.next_move()
+        moved = self._s.next_state_change()
         answer = await self._answers.of(number, shows=shows)
         with anyio.move_on_after(params.timeout_s):
             while answer.status in UNFINISHED:
                 await moved.wait()
-                moved = self._s.next_move()
+                moved = self._s.next_state_change()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
                     answer = await self._answers.of(number, shows=shows)
         if answer.status not in UNFINISHED:
@@ -252,7 +252,7 @@ NEXT_BYTES = 150
 _CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
 
 
-def session_page(info: r.SessionInfo, params: p.SessionStatus, room: Room) -> r.SessionInfo:
+def session_page(info: r.SessionInfo, params: p.SessionStatus, room: AnswerSpace) -> r.SessionInfo:
     """What fits of the lists, from the cursor on: a list, and an item of it. Raises ParameterInvalid."""
     start = _CURSOR.fullmatch(params.cursor or f"{LISTS[0]}:0")
     if start is None:
@@ -282,7 +282,7 @@ def _items(info: r.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
         return
     for item in getattr(info, name):
         parts = getattr(item, member)
-        while len(parts) > (kept := Room(most_bytes).first((json_size(part), 0) for part in parts)):
+        while len(parts) > (kept := AnswerSpace(most_bytes).first((json_size(part), 0) for part in parts)):
             yield msgspec.structs.replace(item, **{member: parts[:kept]})
             parts = parts[kept:]
         yield msgspec.structs.replace(item, **{member: parts})

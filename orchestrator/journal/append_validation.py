@@ -14,7 +14,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode_call, readable
 from orchestrator.core.ids import Seq
-from orchestrator.ports.journal import ANY_VERSION, RequestSeen, StreamMoved, Unit
+from orchestrator.ports.journal import ANY_VERSION, AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy
 
 Row = tuple[Any, ...]
@@ -53,7 +53,7 @@ class AppendValidator:
         self.claims: dict[tuple[str, str], RequestSeen] = {}
         """What the validated units claimed, by agent and request id."""
 
-    def validate(self, unit: Unit) -> tuple[tuple[Recorded, ...], list[Row]]:
+    def validate(self, unit: AppendBatch) -> tuple[tuple[Recorded, ...], list[Row]]:
         """Give a unit its positions.
 
         Raises StreamMoved, RequestIdReused, EventNotSerializable; then nothing of it counts.

@@ -25,7 +25,7 @@ from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_s
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents
 from orchestrator.journal.writer import TransactionHook
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.maintenance import ArchivedFile, BackupReport, Collected
 
@@ -146,7 +146,7 @@ class SqliteMaintenance:
     async def _append(self, event: Event, origin: Origin, along: TransactionHook) -> None:
         """Appended or not, it is known when this returns: what follows depends on it."""
         with CancelScope(shield=True):
-            await self._journal.append(Unit((NewEvent(STREAM, event),), origin), along)
+            await self._journal.append(AppendBatch((NewEvent(STREAM, event),), origin), along)
 
     async def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """On a connection of its own, in one snapshot, in a worker thread."""

@@ -17,7 +17,7 @@ from anyio import CancelScope, to_thread
 
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded, RecordedLike, Replayed
+from orchestrator.core.events.base import Recorded, RecordedLike, SlimRecorded
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -117,7 +117,7 @@ class JournalReader:
         finally:
             reader.close()
 
-    def _piece(self, reader: sqlite3.Connection, segment: Segment | None, after: int, until: int) -> list[Replayed]:
+    def _piece(self, reader: sqlite3.Connection, segment: Segment | None, after: int, until: int) -> list[SlimRecorded]:
         query, values = sql("replay"), (after, until, PIECE)
         if segment is not None:
             return replayed(self._archive.select(segment, query, values))

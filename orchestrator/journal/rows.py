@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Event, Origin, Recorded, Replayed
+from orchestrator.core.events.base import Event, Origin, Recorded, SlimRecorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, decode_all, decode_call
 from orchestrator.core.events.journal import PayloadRedacted
@@ -99,7 +99,7 @@ def event_of(row: Any) -> Event:
     return decode(row[13], tag=row[4], seq=row[0])
 
 
-def replayed(rows: Sequence[Any]) -> list[Replayed]:
+def replayed(rows: Sequence[Any]) -> list[SlimRecorded]:
     """Rows of the query `replay`, for a fold. Raises JournalTooNew, JournalCorrupt."""
     if not rows:
         return []
@@ -107,7 +107,7 @@ def replayed(rows: Sequence[Any]) -> list[Replayed]:
     if set(map(type, payloads)) != {bytes} or set(map(type, hashes)) != {bytes}:
         wrong = next(row for row in rows if not type(row[5]) is type(row[6]) is bytes)
         raise JournalCorrupt(f"event @{wrong[0]} cannot be read: it is not stored as bytes", hint=DAMAGED)
-    return list(map(Replayed, seqs, ats, sessions, agents, decode_all(payloads, tags=tags, seqs=seqs), hashes))
+    return list(map(SlimRecorded, seqs, ats, sessions, agents, decode_all(payloads, tags=tags, seqs=seqs), hashes))
 
 
 class ChainWalk:

@@ -41,7 +41,7 @@ from orchestrator.journal.state_files import VERIFY, DiskReserve
 from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload
 from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
-from orchestrator.ports.journal import NewEvent, Redaction, RequestSeen, Snapshot, Unit, VerifyReport
+from orchestrator.ports.journal import AppendBatch, NewEvent, Redaction, RequestSeen, Snapshot, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
 
 KNOWN_BLOBS = 20_000
@@ -229,7 +229,7 @@ class SqliteJournal(JournalReader):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit, hook: TransactionHook | None = None) -> tuple[Recorded, ...]:
+    async def append(self, unit: AppendBatch, hook: TransactionHook | None = None) -> tuple[Recorded, ...]:
         writer = self._open_for_writing()
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
@@ -310,7 +310,7 @@ class SqliteJournal(JournalReader):
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
         made = partial(KeepSnapshot, snapshot, data, journal=self._id, key=KeyFile(self.state_dir))
-        await self.append(Unit((), Origin()), await to_thread.run_sync(made))
+        await self.append(AppendBatch((), Origin()), await to_thread.run_sync(made))
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
         row = await self._one(self._points, sql("stored_payload"), (event.target,))
@@ -322,7 +322,7 @@ class SqliteJournal(JournalReader):
         event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
         hook = RedactPayload(event.target, old_salt=old_salt, rest=rest, salt=salt)
         try:
-            (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
+            (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         except JournalChanged:
             return await self.redact(event, origin)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
@@ -340,7 +340,7 @@ class SqliteJournal(JournalReader):
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
         hook = RedactContent(event.digest, self._blobs)
-        (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
+        (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
 
 

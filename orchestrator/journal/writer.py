@@ -30,7 +30,7 @@ from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.schema import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
 from orchestrator.journal.state_files import VERIFY, DiskReserve, OpenFiles
 from orchestrator.journal.versions import add_versions
-from orchestrator.ports.journal import RequestSeen, StreamMoved, Unit
+from orchestrator.ports.journal import AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
 
 Outcome = tuple[Recorded, ...] | Exception
@@ -72,7 +72,7 @@ class TransactionHook:
 class Job:
     """A unit on its way, who waits for it, and what happens along with it."""
 
-    unit: Unit
+    unit: AppendBatch
     done: asyncio.Future[tuple[Recorded, ...]]
     hook: TransactionHook | None = None
     blobs: tuple[StoredBlob, ...] = ()

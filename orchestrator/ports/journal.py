@@ -33,7 +33,7 @@ class NewEvent(msgspec.Struct, frozen=True):
     expected: int = ANY_VERSION
 
 
-class Unit(msgspec.Struct, frozen=True):
+class AppendBatch(msgspec.Struct, frozen=True):
     """What is appended together or not at all, with the contents in `blobs`.
 
     `origin.request_id` is claimed for (agent, request_id); each later unit of the same request moves the claim to
@@ -162,7 +162,7 @@ class Journal(Protocol):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         """Call `fold` for every event appended from now on, in order, after its commit, on the loop's thread."""
 
-    async def append(self, unit: Unit) -> tuple[Recorded, ...]: ...
+    async def append(self, unit: AppendBatch) -> tuple[Recorded, ...]: ...
 
     async def request(self, agent: str, request_id: str) -> RequestSeen | None: ...
 

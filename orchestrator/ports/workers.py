@@ -22,7 +22,7 @@ LIMIT_S = 10.0
 """For one piece of work."""
 
 
-class Effort(Protocol):
+class Workers(Protocol):
     """Does pure work elsewhere."""
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
@@ -43,7 +43,7 @@ class Parser(Protocol):
         """
 
 
-class InThreads:
+class ThreadWorkers:
     """Effort without processes and limits, for where no agent is served."""
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:

@@ -62,7 +62,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     signature: Signature | None = None  # of `before`, when it was last hashed
 
 
-class Displaced(Exception):
+class ChangedMeanwhile(Exception):
     """What came out (or was there) was not `before` but somebody else's content, which is back in its place.
 
     `diverged`: twice somebody came between, so it could not be put back; nothing was overwritten. `unexpected` holds

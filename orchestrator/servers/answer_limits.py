@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.core.errors import PathReserved
-from orchestrator.core.text.room import UNBOUNDED, Room, json_size, size
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.sessions import LEASES
 
@@ -23,17 +23,17 @@ LEAST_BYTES = 4_000
 MOST_BYTES = 16 * 1024 * 1024
 """The most that it may be."""
 
-CAPS: dict[str, Room] = {
-    "claude-code": Room(bytes=200_000),
-    "codex-mcp-client": Room(bytes=11_500),
-    "gemini-cli-mcp-client": Room(bytes=38_000),
-    "opencode": Room(bytes=48_000, lines=1_900),
+CAPS: dict[str, AnswerSpace] = {
+    "claude-code": AnswerSpace(bytes=200_000),
+    "codex-mcp-client": AnswerSpace(bytes=11_500),
+    "gemini-cli-mcp-client": AnswerSpace(bytes=38_000),
+    "opencode": AnswerSpace(bytes=48_000, lines=1_900),
 }
 """By the name that a client gives itself. Measured: Claude Code 2.1.316 with `maxResultSizeChars` on its tools
 (without: 50,000 characters), Codex CLI 0.169.0, Gemini CLI 0.61.0 (40,000 characters), opencode 1.18.33
 (51,200 bytes or 2,000 lines)."""
 
-OLD_CLAUDE = Room(bytes=48_000)
+OLD_CLAUDE = AnswerSpace(bytes=48_000)
 """A Claude Code before the version that was measured."""
 
 CLAUDE_SINCE = (2, 1, 316)
@@ -46,15 +46,15 @@ _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
 
 
-def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> Room:
+def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> AnswerSpace:
     """The room of an answer to a client; `asked` is what the transport was started with."""
-    room = CAPS.get(name, Room(bytes=UNKNOWN_BYTES))
+    room = CAPS.get(name, AnswerSpace(bytes=UNKNOWN_BYTES))
     if asked is not None:
-        room = Room(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
+        room = AnswerSpace(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
     elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
         room = OLD_CLAUDE
     whole = f"{room.bytes} bytes" if room.lines == UNBOUNDED.lines else f"{room.bytes} bytes or {room.lines} lines"
-    return Room(room.bytes, room.lines, typed, whole)
+    return AnswerSpace(room.bytes, room.lines, typed, whole)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdecimal() and len(part) < 9 else 0 for part in parts)
 
 
-def json_within(result: r.Result | None, plain: dict[str, Any], room: Room) -> dict[str, Any]:
+def json_within(result: r.Result | None, plain: dict[str, Any], room: AnswerSpace) -> dict[str, Any]:
     """The members of an answer, cut to the room; `cut` says what was left out, and `next` is the call that shows it."""
     if json_size(plain) <= room.bytes:
         return plain

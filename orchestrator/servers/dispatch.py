@@ -16,7 +16,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
 from orchestrator.core.system_errors import refusal_in
-from orchestrator.core.text.room import UNBOUNDED, Room
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -110,7 +110,7 @@ class Dispatcher:
         return line
 
     async def respond(
-        self, caller: Caller, request: Request, lines: LineStream | None = None, room: Room = UNBOUNDED
+        self, caller: Caller, request: Request, lines: LineStream | None = None, room: AnswerSpace = UNBOUNDED
     ) -> Answered:
         """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
@@ -121,11 +121,11 @@ class Dispatcher:
         async with self._turn(caller, request, lines):
             if known is not None and known.operator_only:
                 return Answered(await self.run(caller, request), ())
-            noticer, own, most, others, few = self._engine.noticer, room, room, room, False
+            noticer, own, most, others, few = self._engine.stale_read_notifier, room, room, room, False
             if room is not UNBOUNDED:
-                most = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
+                most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
                 few = known is not None and known.shape == "text" and not noticer.waits(caller)
-                others = Room(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
+                others = AnswerSpace(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
                 own = room.less(others.bytes, others.lines)
             try:
                 result = await self.run(caller, request, own)
@@ -161,7 +161,7 @@ class Dispatcher:
         finally:
             scheduler.end(turn)
 
-    async def run(self, caller: Caller, request: Request, room: Room = UNBOUNDED) -> Any:
+    async def run(self, caller: Caller, request: Request, room: AnswerSpace = UNBOUNDED) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
         name = request.method
         started_us = self._engine.ticks_us()

@@ -1,4 +1,4 @@
-"""MCP on a connection that is already authenticated: the SDK's low-level server over our lines, both eras."""
+"""MCP on an authenticated connection: the SDK's low-level server over our lines, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
-from orchestrator.core.text.room import UNBOUNDED, Room, size
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.blocks import fenced, notices_block, text_block
@@ -150,7 +150,7 @@ class _McpTransport:
             return self._refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
         return result
 
-    def _room(self, context: ServerRequestContext[Any]) -> Room:
+    def _room(self, context: ServerRequestContext[Any]) -> AnswerSpace:
         """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
         client = context.session.client_params
         info = client.client_info if client is not None else None
@@ -166,7 +166,7 @@ class _McpTransport:
         await self._dispatcher.refuse(self._caller, name, error)
         return error
 
-    def _answered(self, result: Any, notices: tuple[Notice, ...], room: Room, most: int) -> types.CallToolResult:
+    def _answered(self, result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int) -> types.CallToolResult:
         text = text_block(result, _mark)
         if text is not None and notices:
             text = f"{text}\n{notices_block(notices, _mark)}"
@@ -202,11 +202,13 @@ class _McpTransport:
         if odd is None:
             return _protocol_error(-32600, NO_MESSAGE, id)
         await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
-        result = self._refused(odd, Room(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_none=True)
+        result = self._refused(odd, AnswerSpace(UNKNOWN_BYTES)).model_dump(
+            mode="json", by_alias=True, exclude_none=True
+        )
         return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
     @staticmethod
-    def _refused(error: OrchestratorError, room: Room) -> types.CallToolResult:
+    def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:
         plain: dict[str, Any] = msgspec.to_builtins(refusal(error))
         shown = [_shown(text)] if (text := plain.pop("shown", None)) else []
         notices = {"notices": msgspec.to_builtins(error.notices)} if error.notices else {}

@@ -16,7 +16,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, IoFailed, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
 from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
 from orchestrator.workspace.exchange_verification import (
     UnexpectedContent,
@@ -122,7 +122,7 @@ class LocalAtomicWrite:
                 self._sync(self._source)
             self._step("directory_synced")
             stat = self._stat() if change.after is not None or change.directory else None
-        except Displaced as displaced:
+        except ChangedMeanwhile as displaced:
             self._kept = displaced.unexpected
             self._give_up()
             raise
@@ -180,11 +180,11 @@ class LocalAtomicWrite:
         try:
             self._rename_new(self._parent, self._temp, self._parent, self._name)
         except FileExistsError:
-            raise Displaced(self._change.path) from None
+            raise ChangedMeanwhile(self._change.path) from None
         self._names_changed("nothing")
         try:
             self._check_place(self._parent, self._change.path)
-        except Displaced:
+        except ChangedMeanwhile:
             self._step("swapped_stale")
             self._rename_new(self._parent, self._name, self._parent, self._temp)
             self._in_temp = "ours"
@@ -196,7 +196,7 @@ class LocalAtomicWrite:
         try:
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
         except FileNotFoundError:
-            raise Displaced(self._change.path) from None
+            raise ChangedMeanwhile(self._change.path) from None
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
@@ -228,7 +228,7 @@ class LocalAtomicWrite:
         try:
             self._rename_new(self._parent, self._name, self._parent, self._temp)
         except FileNotFoundError:
-            raise Displaced(self._change.path) from None
+            raise ChangedMeanwhile(self._change.path) from None
         self._names_changed("theirs")
         self._prove(self._parent, self._temp, before, self._name_again)
 
@@ -253,7 +253,7 @@ class LocalAtomicWrite:
         try:
             self._rename_new(self._source, name, self._parent, self._name)
         except (FileExistsError, FileNotFoundError):
-            raise Displaced(self._change.path) from None
+            raise ChangedMeanwhile(self._change.path) from None
         self._names_changed("nothing")
         self._source_name = name
         self._ours = self._prove(self._parent, self._name, after, self._move_back)
@@ -280,7 +280,7 @@ class LocalAtomicWrite:
 
     def _check_content(self, directory: int, name: str, expected: Digest) -> None:
         if not holds(self._at, directory, name, expected, self._change.path):
-            raise Displaced(self._change.path)
+            raise ChangedMeanwhile(self._change.path)
 
     def _unmoved(self) -> bool:
         """Whether the file is as it was when it was last hashed; not known of a move's source."""
@@ -293,7 +293,7 @@ class LocalAtomicWrite:
     def _check_place(self, directory: int, path: WorkspacePath) -> None:
         """The directory still has its name, so what is changed in it is changed at `path`."""
         if not same_directory(self._at, directory, path):
-            raise Displaced(self._change.path)
+            raise ChangedMeanwhile(self._change.path)
 
     def _names_changed(self, in_temp: Literal["nothing", "theirs"]) -> None:
         self._moved, self._in_temp = True, in_temp
@@ -305,18 +305,18 @@ class LocalAtomicWrite:
         try:
             self._check_place(self._parent, path)
             handle = verify_content(self._at, directory, name, expected, path)
-        except (UnexpectedContent, FileBusy, Displaced) as trouble:
+        except (UnexpectedContent, FileBusy, ChangedMeanwhile) as trouble:
             self._step("swapped_stale")
             back()
-            raise (Displaced(path) if isinstance(trouble, UnexpectedContent) else trouble) from None
+            raise (ChangedMeanwhile(path) if isinstance(trouble, UnexpectedContent) else trouble) from None
         self._held.callback(self._disk.close, handle)  # the lease ends with it
         return self._disk.stat(handle)
 
-    def _diverged(self, out: bytes | None) -> Displaced:
+    def _diverged(self, out: bytes | None) -> ChangedMeanwhile:
         """With what is at the path, then what is in the temporary file."""
         there = content(self._at, self._parent, self._name, self._change.path)
         unexpected = tuple(data for data in (there, out) if data is not None)
-        return Displaced(self._change.path, diverged=True, unexpected=unexpected)
+        return ChangedMeanwhile(self._change.path, diverged=True, unexpected=unexpected)
 
     # --- roll back --------------------------------------------------------------------
 
@@ -324,7 +324,7 @@ class LocalAtomicWrite:
         try:
             self._step("rolling_back")
             self._reverse()
-        except Displaced as displaced:
+        except ChangedMeanwhile as displaced:
             self._kept = displaced.unexpected
             self._release()
             raise

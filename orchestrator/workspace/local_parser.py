@@ -14,7 +14,7 @@ from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
 from orchestrator.logs import logger
-from orchestrator.ports.workers import Effort
+from orchestrator.ports.workers import Workers
 from orchestrator.workspace.grammars import encoded_outline
 
 LIMIT_S = 4.0
@@ -33,7 +33,7 @@ OFF_LOOP_BYTES = 64 * 1024
 class LocalParser:
     """Outlines texts in worker processes, and remembers the outlines."""
 
-    def __init__(self, workers: Effort, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, workers: Workers, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
         self._workers, self._limit_s, self._most = workers, limit_s, cache_bytes
         self._cache: OrderedDict[tuple[str, Digest], tuple[Outline | None, int]] = OrderedDict()
         self._held = 0

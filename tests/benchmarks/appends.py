@@ -15,7 +15,7 @@ from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import ANY_VERSION, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, AppendBatch, NewEvent
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting
 
@@ -64,7 +64,7 @@ async def journal(folder: Path) -> AsyncIterator[Append]:
         session = SessionId(f"s-{caller}")
         origin = Origin(session=session, agent=AgentName(f"caller-{caller}"))
         event = TaskBegun(session=session, title=TITLE)
-        await store.append(Unit((NewEvent(f"session:s-{caller}", event, ANY_VERSION),), origin))
+        await store.append(AppendBatch((NewEvent(f"session:s-{caller}", event, ANY_VERSION),), origin))
 
     try:
         yield append

@@ -14,7 +14,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.record.snapshots import encoded
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 
 UNIT = 1000
 FILES = 50
@@ -58,12 +58,12 @@ async def filled(state_dir: Path, count: int, *, snapshot_at: int | None = None)
     state = State()
     journal.subscribe(state.apply)
     opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", transport="rpc")
-    await journal.append(Unit((NewEvent(f"session:{SESSION}", opened),), ORIGIN))
+    await journal.append(AppendBatch((NewEvent(f"session:{SESSION}", opened),), ORIGIN))
     frozen: FrozenState | None = None
     while journal.head < count:
         size = min(UNIT, count - journal.head)
         units = tuple(NewEvent(f"session:{SESSION}", event) for event in reads(size, journal.head))
-        await journal.append(Unit(units, ORIGIN))
+        await journal.append(AppendBatch(units, ORIGIN))
         if snapshot_at is not None and journal.head >= snapshot_at and frozen is None:
             frozen = freeze(state)
     if frozen is not None:

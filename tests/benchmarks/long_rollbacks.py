@@ -23,7 +23,7 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.state import State
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from tests.benchmarks.journals import AGENT, ORIGIN, SESSION, UNIT
 from tests.benchmarks.measuring import Row, Samples, Target, table
 from tests.benchmarks.setting import Rows, Setting
@@ -90,7 +90,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
     )
     opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", transport="rpc")
     events: list[tuple[str, Event]] = [("workspace", found), (f"session:{SESSION}", opened)]
-    await journal.append(Unit(tuple(NewEvent(*event) for event in events), ORIGIN, tuple(contents)))
+    await journal.append(AppendBatch(tuple(NewEvent(*event) for event in events), ORIGIN, tuple(contents)))
     previous = [Seq(1)] * FILES
     seq, made = 2, 0
     while made < changes:
@@ -114,7 +114,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
             unit += (NewEvent(f"file:{path}", intended), NewEvent(f"file:{path}", applied))
             seq, made = seq + 2, made + 1
             previous[(made - 1) % FILES] = Seq(seq)
-        await journal.append(Unit(tuple(unit), ORIGIN))
+        await journal.append(AppendBatch(tuple(unit), ORIGIN))
     await journal.close()
 
 

@@ -30,7 +30,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 
 FILES = 2000
 PER_UNIT = 1000
@@ -79,13 +79,13 @@ async def fill(folder: Path, events: int) -> None:
     journal = await SqliteJournal.open(folder, clock=SystemClock(), entropy=SystemEntropy())
     signature = Signature(9000, 1, 1, 1)
     found = FilesFound(entries=tuple(FoundFile(path=path_of(n), signature=signature, mode=0o644) for n in range(FILES)))
-    await journal.append(Unit((NewEvent("workspace", found),), Origin()))
+    await journal.append(AppendBatch((NewEvent("workspace", found),), Origin()))
     origin = Origin(
         session=SessionId("s-1f"), agent=AgentName("claude"), request_digest="00ff" * 16, trace_id="4bf92f35"
     )
     while journal.head < events:
         count = min(PER_UNIT, events - journal.head)
-        await journal.append(Unit(tuple(day(journal.head + 1, count)), origin))
+        await journal.append(AppendBatch(tuple(day(journal.head + 1, count)), origin))
     await journal.close()
 
 

@@ -28,13 +28,13 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import (
     ANY_VERSION,
+    AppendBatch,
     EventFilter,
     Journal,
     Mention,
     NewEvent,
     RequestSeen,
     StreamMoved,
-    Unit,
 )
 from tests.in_memory.journal import MemoryJournal, mentioned
 from tests.journal.fixtures import (
@@ -112,7 +112,7 @@ async def test_expected_versions_count_within_the_unit(journal: Journal) -> None
 
 async def test_a_stream_that_moved_takes_nothing(journal: Journal) -> None:
     await journal.append(unit(looked(), stream="x", expected=0))
-    late = Unit(
+    late = AppendBatch(
         (NewEvent("y", looked(), ANY_VERSION), NewEvent("x", looked(), 0)),
         by(request="r"),
         ((digest(b"late"), b"late"),),

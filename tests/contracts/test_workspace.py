@@ -23,7 +23,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import DiskChange, Displaced, Workspace
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, Workspace
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.workspace import MemoryWorkspace
@@ -305,7 +305,7 @@ def test_displaced(change: DiskChange, meddle: Meddle, after: dict[str, bytes], 
     landing.stage()
     if when == "staged":
         meddle(world)
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert not displaced.value.diverged
     assert files(world) == after
@@ -324,7 +324,7 @@ def test_diverged(change: DiskChange, world: World) -> None:
     world.on_step = meddle
     landing = world.workspace.atomic_write(change)
     landing.stage()
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert displaced.value.diverged
     found = files(world)
@@ -372,7 +372,7 @@ def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: 
         world.put(change.path, FOREIGN)
     else:
         world.remove(change.path)
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.roll_back()
     assert displaced.value.diverged
     assert (FOREIGN in displaced.value.unexpected) == (place == "path")
@@ -387,7 +387,7 @@ def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> 
     landing.stage()
     landing.commit()
     world.put("f", FOREIGN)
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.roll_back()
     assert displaced.value.diverged
     assert landing.finish() == ()

@@ -16,7 +16,7 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.three_way import ResolvedRegion, Span
 from orchestrator.engine.changes.effects import Effects, Intent
-from orchestrator.ports.journal import EventFilter, NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from tests.crash.inside import Inside, living
 from tests.crash.scenarios import NEW, OLD
@@ -113,9 +113,9 @@ async def test_of_a_change_that_a_person_granted(tmp_path: Path) -> None:
     async with living(tmp_path / "state", root, KernelDisk()) as life:
         blobs = tuple((digest, content.data) for digest, content in PLAN.contents.items())
         stream = f"approval:{PATH}"
-        (request,) = await life.services.journal.append(Unit((NewEvent(stream, asked),), ORIGIN, blobs))
+        (request,) = await life.services.journal.append(AppendBatch((NewEvent(stream, asked),), ORIGIN, blobs))
         granted = ApprovalGranted(approval=request.seq, by="person:ada")
-        await life.services.journal.append(Unit((NewEvent(stream, granted),), Origin()))
+        await life.services.journal.append(AppendBatch((NewEvent(stream, granted),), Origin()))
     async with living(tmp_path / "state", root, KernelDisk()) as life:
         provenance = msgspec.structs.replace(PROVENANCE, approval=request.seq)
         check(await events_of(life), provenance, recovered=False)
@@ -136,9 +136,11 @@ async def test_a_grant_asks_policy_for_what_the_request_was_asked_for(tmp_path: 
     )
     async with living(tmp_path / "state", root, KernelDisk()) as life:
         blobs = tuple((digest, content.data) for digest, content in PLAN.contents.items())
-        (request,) = await life.services.journal.append(Unit((NewEvent(f"approval:{PATH}", asked),), ORIGIN, blobs))
+        (request,) = await life.services.journal.append(
+            AppendBatch((NewEvent(f"approval:{PATH}", asked),), ORIGIN, blobs)
+        )
         granted = ApprovalGranted(approval=request.seq, by="person:ada")
-        await life.services.journal.append(Unit((NewEvent(f"approval:{PATH}", granted),), Origin()))
+        await life.services.journal.append(AppendBatch((NewEvent(f"approval:{PATH}", granted),), Origin()))
     async with living(tmp_path / "state", root, KernelDisk()) as life:
         approval = life.services.state.pending.approval(request.seq)
         assert approval is not None

@@ -13,7 +13,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import DiskChange, Displaced
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
 from orchestrator.workspace import disk as kernel
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.local import LocalWorkspace
@@ -175,7 +175,7 @@ def meddled(
     land.stage()
     try:
         land.commit()
-    except Displaced as displaced:
+    except ChangedMeanwhile as displaced:
         land.abandon()
         return "diverged" if displaced.diverged or (base / TEMP).exists() else "displaced"
     land.finish()

@@ -89,7 +89,7 @@ class Place:
         """The first group that is whole."""
         with anyio.fail_after(30):
             while True:
-                moved = self.services.next_move()
+                moved = self.services.next_state_change()
                 async for recorded in self.journal.events():
                     if isinstance(recorded.event, ExternalBatchClosed):
                         return recorded.event
@@ -205,7 +205,7 @@ async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place)
     await place.watcher.send.send(Hints(rescan="scan"))
     with anyio.fail_after(30):
         while WorkspacePath("d") not in place.services.state.registry.paths():
-            await place.services.next_move().wait()
+            await place.services.next_state_change().wait()
     events = [r.event async for r in place.journal.events() if r.seq > head]
     assert {e.path for e in events if isinstance(e, ExternalFileRemoved)} == {"d/a", "d/b"}
     assert not [e for e in events if isinstance(e, ExternalFileChanged)]

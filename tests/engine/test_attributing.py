@@ -15,7 +15,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -64,7 +64,7 @@ class Past:
         ]
 
     async def _append(self, path: WorkspacePath, event: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> int:
-        recorded = await self.services.journal.append(Unit((NewEvent(f"file:{path}", event),), Origin(), blobs))
+        recorded = await self.services.journal.append(AppendBatch((NewEvent(f"file:{path}", event),), Origin(), blobs))
         return recorded[0].seq
 
 

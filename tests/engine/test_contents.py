@@ -10,7 +10,7 @@ from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import decode
 from orchestrator.engine.contents import Contents
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.workers import InThreads
+from orchestrator.ports.workers import ThreadWorkers
 from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ MOST = 100_000
 @pytest.fixture
 def contents() -> Contents:
     journal = MemoryJournal(clock=SystemClock(), entropy=SystemEntropy())
-    return Contents(journal, Encodings(), InThreads(), cache_bytes=MOST)
+    return Contents(journal, Encodings(), ThreadWorkers(), cache_bytes=MOST)
 
 
 def text_of(number: int, lines: int) -> tuple[Digest, bytes]:

@@ -13,7 +13,7 @@ from orchestrator.core.events.catalog import MEANINGS, outcome_of, tags_with
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.engine.record.event_search import EventQuery, Task, about, newest, oldest, streams_of, within
-from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, EventFilter, Mention, NewEvent
 from tests.golden.samples import SAMPLES
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import SeededEntropy, SteppingClock
@@ -49,7 +49,7 @@ async def filled(kinds: list[int]) -> MemoryJournal:
     journal = MemoryJournal(clock=SteppingClock(), entropy=SeededEntropy())
     for number, kind in enumerate(kinds):
         origin = Origin(agent=AgentName("xy"[number % 2]), session=SessionId(f"s{number % 3}"))
-        await journal.append(Unit((NewEvent(*EVENTS[kind]),), origin))
+        await journal.append(AppendBatch((NewEvent(*EVENTS[kind]),), origin))
     return journal
 
 
@@ -88,7 +88,7 @@ def test_pages_give_each_event_once_and_in_order(
             assert len(found.events) <= limit
             before, more = found.last, found.last is not None
             for _ in range(between):
-                await journal.append(Unit((NewEvent(*EVENTS[0]),), Origin(agent=AgentName("x"))))
+                await journal.append(AppendBatch((NewEvent(*EVENTS[0]),), Origin(agent=AgentName("x"))))
         assert backward == expected[::-1]
 
     anyio.run(check)

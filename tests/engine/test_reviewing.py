@@ -24,7 +24,7 @@ from orchestrator.engine.conflicts.reviews import Reviewing
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workspace import MemoryWorkspace
@@ -109,7 +109,7 @@ class Queue:
         )
         blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in (BASE, MINE, OTHER))
         origin = Origin(agent=AgentName("bob"), session=SessionId("s"))
-        recorded = await self.journal.append(Unit((NewEvent(f"conflict:{FILE}", event),), origin, blobs))
+        recorded = await self.journal.append(AppendBatch((NewEvent(f"conflict:{FILE}", event),), origin, blobs))
         return recorded[0].seq
 
     async def asked(self, conflict: Seq) -> Seq:

@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint as pause
 
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.journal import CheckpointSigned
-from orchestrator.engine.record.verification import Sealer
+from orchestrator.engine.record.verification import CheckpointSigner
 from orchestrator.engine.services import Services
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Journal
@@ -38,9 +38,9 @@ class Given:
     async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
         return await self.journal.append(unit(*(event for _, event in events), stream="journal"))
 
-    def sealer(self, *, every_events: int, every_s: float) -> Sealer:
+    def sealer(self, *, every_events: int, every_s: float) -> CheckpointSigner:
         services = cast("Services", self)
-        return Sealer(services, KeyFile(self.folder), every_events=every_events, every_s=every_s)
+        return CheckpointSigner(services, KeyFile(self.folder), every_events=every_events, every_s=every_s)
 
     async def heads(self) -> list[int]:
         return [
@@ -59,10 +59,10 @@ async def surroundings(tmp_path: Path) -> AsyncIterator[Given]:
 
 
 @asynccontextmanager
-async def on_duty(sealer: Sealer) -> AsyncIterator[None]:
+async def on_duty(sealer: CheckpointSigner) -> AsyncIterator[None]:
     await sealer.begin()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sealer.duty)
+        tasks.start_soon(sealer.run)
         yield
         tasks.cancel_scope.cancel()
 

@@ -18,7 +18,7 @@ from orchestrator.engine.reads import read_sets
 from orchestrator.engine.reads.read_sets import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -69,7 +69,7 @@ class Readers:
         return await sets.stale(session, PATH, reader.views[PATH], news_only=True)
 
     async def append(self, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
-        await self.services.journal.append(Unit((NewEvent(f"file:{PATH}", event),), origin, blobs))
+        await self.services.journal.append(AppendBatch((NewEvent(f"file:{PATH}", event),), origin, blobs))
 
 
 @pytest.fixture

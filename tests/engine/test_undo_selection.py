@@ -33,7 +33,7 @@ from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -75,7 +75,7 @@ async def services(base: Path) -> Services:
         )
         for n in range(EVENTS)
     )
-    await services.journal.append(Unit(tuple(NewEvent(f"file:{PATH}", event) for event in events), Origin()))
+    await services.journal.append(AppendBatch(tuple(NewEvent(f"file:{PATH}", event) for event in events), Origin()))
     return services
 
 

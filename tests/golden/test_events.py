@@ -12,7 +12,7 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.append_validation import AppendValidator
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from tests.golden.samples import GROWN, HINTED, MOVED, SAMPLES, TELLING
 
 HERE = Path(__file__).parent
@@ -91,7 +91,7 @@ def test_the_chain_over_all_samples_is_as_it_was_released() -> None:
     ledger = AppendValidator(
         clock=FixedClock(), entropy=CountingEntropy(), version_of=lambda stream: 0, claim_of=lambda agent, request: None
     )
-    recorded, _ = ledger.validate(Unit(tuple(NewEvent("file:größe", event) for event in SAMPLES), ORIGIN))
+    recorded, _ = ledger.validate(AppendBatch(tuple(NewEvent("file:größe", event) for event in SAMPLES), ORIGIN))
     lines = [f"{tag_of(event.event)} {event.hash.hex()}" for event in recorded]
     stored = CHAIN_FILE.read_text(encoding="utf-8").splitlines() if CHAIN_FILE.exists() else []
     assert lines[: len(stored)] == stored, "a released event's place in the chain has changed"
@@ -107,7 +107,7 @@ def test_the_chain_over_calls_is_as_it_was_released() -> None:
     call = CallDetails(operation="read_file", arguments={"path": "größe", "start": 3}, started_us=4_000_000)
     lines = []
     for event in SAMPLES[:3]:
-        recorded, rows = ledger.validate(Unit((NewEvent("file:größe", event),) * 2, replace(ORIGIN, call=call)))
+        recorded, rows = ledger.validate(AppendBatch((NewEvent("file:größe", event),) * 2, replace(ORIGIN, call=call)))
         lines += [
             f"{one.hash.hex()} {(row[18] or b'').decode()}".strip() for one, row in zip(recorded, rows, strict=True)
         ]

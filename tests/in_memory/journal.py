@@ -27,6 +27,7 @@ from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.ports.journal import (
     EVERYTHING,
+    AppendBatch,
     Checked,
     EventFilter,
     KnownVersion,
@@ -35,7 +36,6 @@ from orchestrator.ports.journal import (
     Redaction,
     RequestSeen,
     Snapshot,
-    Unit,
     VerifyReport,
 )
 from orchestrator.ports.machine import Clock, Entropy
@@ -81,7 +81,7 @@ class MemoryJournal:
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit) -> tuple[Recorded, ...]:
+    async def append(self, unit: AppendBatch) -> tuple[Recorded, ...]:
         if self._stopped:
             raise WritesStopped(self._stopped)
         recorded, rows = self._ledger.validate(unit)
@@ -242,13 +242,13 @@ class MemoryJournal:
         old = self._rows[event.target - 1]
         rest, salt = blanked(old[13], event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
         event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
-        (recorded,) = await self.append(Unit((NewEvent("journal", event),), origin))
+        (recorded,) = await self.append(AppendBatch((NewEvent("journal", event),), origin))
         row = self._rows[event.target - 1] = (*old[:13], rest, salt, *old[15:])
         self._recorded[event.target - 1] = recorded_of(row)
         return Redaction(recorded=recorded, scrubbed=True)
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
-        (recorded,) = await self.append(Unit((NewEvent("journal", event),), origin))
+        (recorded,) = await self.append(AppendBatch((NewEvent("journal", event),), origin))
         self._blobs.pop(event.digest, None)
         return Redaction(recorded=recorded, scrubbed=True)
 

@@ -23,8 +23,8 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import (
+    ChangedMeanwhile,
     DiskChange,
-    Displaced,
     FileBytes,
     FileStat,
     Ignore,
@@ -289,8 +289,8 @@ class MemoryAtomicWrite:
     def commit(self) -> FileStat | None:
         try:
             landed = self._land()
-        except (Displaced, PathError) as error:
-            self._kept = error.unexpected if isinstance(error, Displaced) else ()
+        except (ChangedMeanwhile, PathError) as error:
+            self._kept = error.unexpected if isinstance(error, ChangedMeanwhile) else ()
             self.abandon()
             raise
         self._w.step("directory_synced")
@@ -312,7 +312,7 @@ class MemoryAtomicWrite:
             return self._rename(change.moved_from, change.path, change.after)
         if change.before is None:
             if change.path in nodes:
-                raise Displaced(change.path)
+                raise ChangedMeanwhile(change.path)
             nodes[change.path] = nodes.pop(self._named_temp)
             self._in_temp = "nothing"
             self._w.step("swapped")
@@ -327,14 +327,14 @@ class MemoryAtomicWrite:
         try:
             node = self._w.regular(path)
         except FileNotFound:
-            raise Displaced(self._change.path) from None
+            raise ChangedMeanwhile(self._change.path) from None
         if digest_of(node.data) != expected:
-            raise Displaced(self._change.path)
+            raise ChangedMeanwhile(self._change.path)
 
     def _rename(self, source: WorkspacePath, target: WorkspacePath, expected: Digest | None) -> FileStat:
         nodes, path = self._w.nodes, self._change.path
         if target in nodes or source not in nodes:
-            raise Displaced(path)
+            raise ChangedMeanwhile(path)
         node = nodes[target] = nodes.pop(source)
         self._w.step("swapped")
         busy = source in self._w.writers
@@ -342,15 +342,15 @@ class MemoryAtomicWrite:
             self._w.step("swapped_stale")
             if source in nodes:
                 self._in_temp = "theirs"
-                raise Displaced(path, diverged=True, unexpected=(nodes[source].data, node.data))
+                raise ChangedMeanwhile(path, diverged=True, unexpected=(nodes[source].data, node.data))
             nodes[source] = nodes.pop(target)
-            raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
+            raise FileBusy(path, "another program holds it open for writing") if busy else ChangedMeanwhile(path)
         return node.stat()
 
     def _exchange(self, before: Digest, after: Digest) -> FileStat:
         nodes, path, temp = self._w.nodes, self._change.path, self._named_temp
         if path not in nodes:
-            raise Displaced(path)
+            raise ChangedMeanwhile(path)
         nodes[path], nodes[temp] = nodes[temp], nodes[path]
         self._in_temp = "theirs"
         self._w.step("swapped")
@@ -362,9 +362,9 @@ class MemoryAtomicWrite:
             if came is not None:
                 nodes[temp] = came
                 if digest_of(came.data) != after:
-                    raise Displaced(path, diverged=True, unexpected=(theirs.data, came.data))
+                    raise ChangedMeanwhile(path, diverged=True, unexpected=(theirs.data, came.data))
             self._in_temp = "ours"
-            raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
+            raise FileBusy(path, "another program holds it open for writing") if busy else ChangedMeanwhile(path)
         return nodes[path].stat()
 
     def roll_back(self) -> None:
@@ -375,7 +375,7 @@ class MemoryAtomicWrite:
         elif change.after is None:
             if change.path in nodes:
                 self._in_temp = "theirs"
-                raise Displaced(change.path, diverged=True, unexpected=(nodes[change.path].data,))
+                raise ChangedMeanwhile(change.path, diverged=True, unexpected=(nodes[change.path].data,))
             nodes[change.path] = nodes.pop(self._named_temp)
         else:
             self._take_back_content(change.after)
@@ -391,7 +391,7 @@ class MemoryAtomicWrite:
         if standing is None or standing.kind != "file" or digest_of(standing.data) != after or taken:
             out = nodes.get(self._temp) if self._temp is not None else None
             self._kept = tuple(node.data for node in (standing, out) if node is not None)
-            raise Displaced(change.path, diverged=True, unexpected=self._kept)
+            raise ChangedMeanwhile(change.path, diverged=True, unexpected=self._kept)
         del nodes[change.path]
         if change.moved_from is not None:
             nodes[change.moved_from] = standing

@@ -11,7 +11,7 @@ from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeIntended, FilesFound, MetadataRead
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.ports.journal import ANY_VERSION, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, AppendBatch, NewEvent
 
 PATH = WorkspacePath("src/a.py")
 STREAM = f"file:{PATH}"
@@ -53,9 +53,9 @@ def unit(
     expected: int = ANY_VERSION,
     origin: Origin | None = None,
     blobs: Iterable[bytes] = (),
-) -> Unit:
+) -> AppendBatch:
     """All to one stream, each after the other if a version is expected."""
-    return Unit(
+    return AppendBatch(
         tuple(
             NewEvent(stream, event, expected if expected == ANY_VERSION else expected + number)
             for number, event in enumerate(events)

@@ -164,8 +164,8 @@ async def test_a_content_that_cannot_be_kept_fails_its_unit(
 
 async def test_a_digest_is_never_a_way_out_of_the_folder(opened: Open) -> None:
     from orchestrator.core.events.base import Origin
-    from orchestrator.ports.journal import Unit
+    from orchestrator.ports.journal import AppendBatch
 
     journal = await opened()
     with pytest.raises(JournalCorrupt, match="no digest"):
-        await journal.append(Unit((), Origin(), ((Digest("sha256:../../x"), LARGE),)))
+        await journal.append(AppendBatch((), Origin(), ((Digest("sha256:../../x"), LARGE),)))

@@ -18,7 +18,7 @@ import pytest
 from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, StateDirectoryUnusable, WritesStopped
 from orchestrator.journal import schema
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports.journal import EventFilter, Snapshot, StreamMoved, Unit
+from orchestrator.ports.journal import AppendBatch, EventFilter, Snapshot, StreamMoved
 from orchestrator.ports.machine import Step
 from tests.journal.driver import Driver
 from tests.journal.fixtures import SeededEntropy, SteppingClock, by, found, looked, unit
@@ -47,7 +47,7 @@ def memory() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def units() -> Iterator[tuple[str, Unit]]:
+def units() -> Iterator[tuple[str, AppendBatch]]:
     """What is appended, each with the request id that it claims."""
     for number in range(5):
         request = f"r{number}"

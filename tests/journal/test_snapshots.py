@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, JournalTooNew
-from orchestrator.core.events.base import Origin, Replayed
+from orchestrator.core.events.base import Origin, SlimRecorded
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.history import VERSION
@@ -124,7 +124,7 @@ async def test_a_replay_is_the_events(opened: Open, monkeypatch: pytest.MonkeyPa
     await grown(journal, 2)
     pieces = [piece async for piece in journal.replay(after=3, until=60)]
     assert [event for piece in pieces for event in piece] == [
-        Replayed(whole.seq, whole.at, whole.session, whole.agent, whole.event, whole.hash)
+        SlimRecorded(whole.seq, whole.at, whole.session, whole.agent, whole.event, whole.hash)
         async for whole in journal.events(EventFilter(after=3, until=60))
     ]
     assert max(map(len, pieces)) == 7

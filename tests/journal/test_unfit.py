@@ -11,7 +11,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import EventNotSerializable, readable
 from orchestrator.core.ids import Seq
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from tests.golden.samples import SAMPLES
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.conftest import Open
@@ -33,8 +33,8 @@ def with_wrong(event: Event, name: str, value: object) -> Event:
     return type(event)(**{**{field: getattr(event, field) for field in event.__struct_fields__}, name: value})
 
 
-def unit(event: Event) -> Unit:
-    return Unit((NewEvent("file:a", event),), Origin())
+def unit(event: Event) -> AppendBatch:
+    return AppendBatch((NewEvent("file:a", event),), Origin())
 
 
 @pytest.mark.parametrize(("event", "name"), FIELDS)
@@ -65,7 +65,7 @@ async def test_the_journal_refuses_it_and_goes_on(opened: Open, event: Event) ->
     journal = await opened()
     wrong = with_wrong(event, event.__struct_fields__[0], WRONG)
     with pytest.raises(EventNotSerializable):
-        await journal.append(Unit((NewEvent("file:a", SAMPLES[0]), NewEvent("file:a", wrong)), Origin()))
+        await journal.append(AppendBatch((NewEvent("file:a", SAMPLES[0]), NewEvent("file:a", wrong)), Origin()))
     assert journal.head == 0
     (kept,) = await journal.append(unit(event))
     assert kept.seq == Seq(1)

@@ -22,7 +22,7 @@ from orchestrator.journal import schema, startup_checks
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.writer import TransactionHook
-from orchestrator.ports.journal import StreamMoved, Unit
+from orchestrator.ports.journal import AppendBatch, StreamMoved
 from tests.journal.conftest import Open
 from tests.journal.fixtures import TASK, looked, signature, unit
 
@@ -64,11 +64,11 @@ async def test_steps_stand_on_both_sides_of_the_commit(state_dir: Path, opened: 
     ]
 
 
-async def outcomes(journal: SqliteJournal, *units: Unit) -> list[Any]:
+async def outcomes(journal: SqliteJournal, *units: AppendBatch) -> list[Any]:
     """What came of each, all sent at once."""
     results: list[Any] = [None] * len(units)
 
-    async def append(number: int, one: Unit) -> None:
+    async def append(number: int, one: AppendBatch) -> None:
         try:
             results[number] = [recorded.seq for recorded in await journal.append(one)]
         except (StreamMoved, OrchestratorError, OverflowError) as error:
@@ -193,7 +193,7 @@ async def test_a_hook_that_nobody_waits_for_any_more(opened: Open, step: str) ->
             tasks.start_soon(journal.append, unit(looked()))
             await to_thread.run_sync(reached.wait, 60)
         async with anyio.create_task_group() as waiting:
-            waiting.start_soon(journal.append, Unit((), Origin()), hook)
+            waiting.start_soon(journal.append, AppendBatch((), Origin()), hook)
             await anyio.wait_all_tasks_blocked()
             await to_thread.run_sync(reached.wait, 60)
             waiting.cancel_scope.cancel()

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports.workspace import DiskChange, Displaced
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
@@ -99,7 +99,7 @@ def test_create_makes_parents_and_never_overwrites(workspace: LocalWorkspace, ro
     )
     landing.stage()
     (root / "b").write_bytes(b"somebody else's")
-    with pytest.raises(Displaced):
+    with pytest.raises(ChangedMeanwhile):
         landing.commit()
     assert (root / "b").read_bytes() == b"somebody else's"
     assert sorted(os.listdir(root)) == ["b", "x"]
@@ -119,7 +119,7 @@ def test_delete_and_move(workspace: LocalWorkspace, root: Path) -> None:
     again = DiskChange(path=WorkspacePath("a"), before=None, after=digest_of(OLD), moved_from=WorkspacePath("b"))
     landing = workspace.atomic_write(again)
     landing.stage()
-    with pytest.raises(Displaced):
+    with pytest.raises(ChangedMeanwhile):
         landing.commit()
     assert (root / "a").read_bytes() == b"another"
     assert (root / "b").read_bytes() == OLD
@@ -148,7 +148,7 @@ def test_row_30_foreign_content_in_the_last_instant_survives(root: Path, after: 
     change = DiskChange(path=WorkspacePath("a"), before=digest_of(OLD), after=digest, data=after, temp=TEMP)
     landing = workspace.atomic_write(change)
     landing.stage()
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert not displaced.value.diverged
     assert (root / "a").read_bytes() == b"foreign"

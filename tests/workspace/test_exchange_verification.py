@@ -23,7 +23,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     WritesStopped,
 )
-from orchestrator.ports.workspace import DiskChange, Displaced
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.exchange_verification import BLOCK_BYTES, digest_from
 from orchestrator.workspace.local import LocalWorkspace
@@ -210,10 +210,10 @@ def test_what_comes_between_hash_and_swap_stays(
     landing.stage()
     if not found and when == "temp_synced":
         act()  # no temporary file is needed, so there is no such step
-    with pytest.raises((Displaced, OrchestratorError)) as refused:
+    with pytest.raises((ChangedMeanwhile, OrchestratorError)) as refused:
         landing.commit()
     if when == "hash_rechecked":
-        assert isinstance(refused.value, Displaced)
+        assert isinstance(refused.value, ChangedMeanwhile)
         assert not refused.value.diverged
     landing.abandon()
     assert tree(root) == found[0]
@@ -224,7 +224,7 @@ def test_what_takes_the_name_first_stays(change: DiskChange, make: Make, root: P
     (root / "g").write_bytes(OLD)
     landing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).atomic_write(change)
     landing.stage()
-    with pytest.raises(Displaced):
+    with pytest.raises(ChangedMeanwhile):
         landing.commit()
     assert tree(root) == {"f": FOREIGN, "g": OLD}
 
@@ -241,7 +241,7 @@ def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, 
 
     landing = make(step=Twice()).atomic_write(deleting("f", OLD))
     landing.stage()
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert displaced.value.diverged
     assert displaced.value.unexpected == (b"third", FOREIGN)
@@ -262,7 +262,7 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
 
     landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
     landing.stage()
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert displaced.value.diverged
     assert displaced.value.unexpected == (FOREIGN, b"third")
@@ -285,7 +285,7 @@ def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> Non
 
     landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
     landing.stage()
-    with pytest.raises(Displaced) as displaced:
+    with pytest.raises(ChangedMeanwhile) as displaced:
         landing.commit()
     assert not displaced.value.diverged
     assert tree(root) == {"f": FOREIGN}
@@ -361,7 +361,7 @@ def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Pat
         for when in ("hash_rechecked", "swapped"):
             landing = make(step=At(when, act)).atomic_write(change)
             landing.stage()
-            with pytest.raises(Displaced):
+            with pytest.raises(ChangedMeanwhile):
                 landing.commit()
             assert tree(root) == {"d": None, "gone": None, "gone/f": OLD}
             (root / "d").unlink()
@@ -446,7 +446,7 @@ def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monke
     (root / "h").write_bytes(FOREIGN)
     landing = workspace.atomic_write(creating("h", NEW))
     landing.stage()
-    with pytest.raises(Displaced):
+    with pytest.raises(ChangedMeanwhile):
         landing.commit()
     assert tree(root) == {"g": NEW, "h": FOREIGN}
     assert len([s for s in workspace.features if "rename" in s]) == 2

@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.ports.disk import Disk
-from orchestrator.ports.workspace import Displaced
+from orchestrator.ports.workspace import ChangedMeanwhile
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import Make, as_path, carry_out, creating, replacing
@@ -106,7 +106,7 @@ def test_a_directory_exchanged_with_a_link_while_it_is_written(workspace: LocalW
                 content = after
                 outcomes["through"] += 1
                 carry_out(workspace, creating(f"d/n{number}", after))
-            except (OrchestratorError, Displaced):
+            except (OrchestratorError, ChangedMeanwhile):
                 outcomes["refused"] += 1
     assert {path.name: path.read_bytes() for path in outside.iterdir()} == {"f": SECRET}
     real = root / "link" if (root / "d").is_symlink() else root / "d"
@@ -121,7 +121,7 @@ def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Litera
     try:
         landing.stage()
         landing.commit()
-    except Displaced as displaced:
+    except ChangedMeanwhile as displaced:
         if not displaced.diverged:
             return "refused"
         kept = displaced.unexpected

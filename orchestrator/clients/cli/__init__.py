@@ -36,7 +36,7 @@ ORDER = (
     "up status stop mcp agent approver session files open info search patch edit write diff log blame since revert "
     "rollback replay readers approvals conflicts lease policy journal completion"
 ).split()
-"""That of a first day's use."""
+"""In the order in which a newcomer needs them."""
 
 GROUPS = {
     "agent": "Who may call, and with which token.",
@@ -45,7 +45,7 @@ GROUPS = {
     "conflicts": "Changes that could not be applied.",
     "lease": "Who works where: paths that somebody reserved for a while.",
     "policy": "What agents may do.",
-    "journal": "The record of everything, and whether it holds.",
+    "journal": "The record of everything, and whether it is intact.",
 }
 
 

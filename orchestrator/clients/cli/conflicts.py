@@ -89,7 +89,7 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
         ),
         click.Option(["--edit"], is_flag=True, help="Edit the file with its markers in $EDITOR."),
         click.Option(["--region", "regions"], metavar="N=SIDE,…", help="A side for each, as 1=current,2=proposed."),
-        click.Option(["--reject"], is_flag=True, help="The change shall not be; say why with --reason."),
+        click.Option(["--reject"], is_flag=True, help="Discard the change; say why with --reason."),
         click.Option(["--file", "content"], type=TextFile(), help="Another content, whole; with --on."),
         click.Option(
             ["--on"],

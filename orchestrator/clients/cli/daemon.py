@@ -42,8 +42,8 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
 
 
 @click.command(cls=Command)
-@click.option("--foreground", is_flag=True, help="Be the daemon, for supervisors, instead of starting it.")
-@click.option("--no-watch", is_flag=True, help="Note others' changes only at a start and where they are met.")
+@click.option("--foreground", is_flag=True, help="Run the daemon in the foreground, as systemd needs it.")
+@click.option("--no-watch", is_flag=True, help="Record external changes only at a start and where a call meets them.")
 @click.pass_obj
 def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     """Start the daemon, or find it; say how to connect."""

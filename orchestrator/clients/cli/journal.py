@@ -37,7 +37,7 @@ PAUSE_S = 0.2
 query = OperationCommand(JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
     JOURNAL_ARCHIVE,
-    about="Move old events into compressed, sealed files; they stay readable.",
+    about="Move old events into compressed, compressed files with a checksum; they stay readable.",
     options=(click.Option(["--before"], required=True, metavar="@N", help="Every event before this one."),),
 )
 

@@ -133,7 +133,7 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The change fits nowhere; keep all three contents and let it wait."""
+    """The change could not be applied; keep all three contents and let it wait."""
 
     path: WorkspacePath
     base: Digest | None

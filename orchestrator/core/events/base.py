@@ -87,7 +87,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     call: CallDetails | None = None  # on a unit's first event
 
 
-class Replayed(msgspec.Struct, frozen=True, gc=False):
+class SlimRecorded(msgspec.Struct, frozen=True, gc=False):
     """What folds need of a stored event, at half the cost of a whole one."""
 
     seq: Seq
@@ -120,5 +120,5 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.origin.session
 
 
-RecordedLike: TypeAlias = Recorded | Replayed
+RecordedLike: TypeAlias = Recorded | SlimRecorded
 """What a fold may look at."""

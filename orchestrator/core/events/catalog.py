@@ -46,7 +46,7 @@ MEANINGS: Final[dict[Outcome, str]] = {
     "waiting": "a change or read that waits for an approval",
     "granted": "an approval that a person gave",
     "expired": "an approval that is void",
-    "conflict": "a change that fitted nowhere",
+    "conflict": "a change that could not be applied",
     "resolved": "a conflict that was resolved",
     "superseded": "a conflict that a later change superseded",
     "external": "an external change",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from orchestrator.core.annotations import Brought, Redactable, Revealing
+from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
@@ -16,24 +16,24 @@ class ConflictSides(ThreeWay[Digest | None], frozen=True, kw_only=True):
 
     base: Digest | None
     current: Digest | None
-    proposed: Brought[Digest | None]
+    proposed: NewContent[Digest | None]
     base_version: Seq | None
     current_version: Seq | None
-    regions: Revealing[tuple[Region, ...]] = ()  # where they conflict
+    regions: FromContent[tuple[Region, ...]] = ()  # where they conflict
 
 
 class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
-    """A change that fits nowhere."""
+    """A change that could not be applied."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("conflict",)
     proposes: ClassVar[bool] = True
 
     provenance: Provenance
     path: WorkspacePath
-    sides: Revealing[ConflictSides]
+    sides: FromContent[ConflictSides]
     mode: int | None = None
     names: tuple[WorkspacePath, ...] = ()  # other names of its contents: who may not see them sees none
-    why: Revealing[str] = ""  # if not because both sides changed the same lines
+    why: FromContent[str] = ""  # if not because both sides changed the same lines
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.annotations import Brought, Redactable, Revealing
+from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, Provenance
 from orchestrator.core.content import FoundFile, LineRange, Signature
 from orchestrator.core.events.base import Event, Outcome, Refusal
@@ -21,8 +21,8 @@ class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: WorkspacePath
     version: Seq
-    ranges: Revealing[tuple[LineRange, ...]]
-    total_lines: Revealing[int]
+    ranges: FromContent[tuple[LineRange, ...]]
+    total_lines: FromContent[int]
     cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
@@ -146,8 +146,8 @@ class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What recovery found where neither `before` nor `after` was."""
 
     path: WorkspacePath
-    found: Brought[Digest | None]  # None: nothing there
-    temp_found: Brought[Digest | None] = None  # content of the temporary file, kept as a blob
+    found: NewContent[Digest | None]  # None: nothing there
+    temp_found: NewContent[Digest | None] = None  # content of the temporary file, kept as a blob
 
 
 class ChangeDiverged(Event, frozen=True, kw_only=True, tag="change_diverged"):
@@ -185,10 +185,10 @@ class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_c
 
     path: WorkspacePath
     before: Digest | None  # None: the content before was never hashed
-    after: Brought[Digest | None]  # None: too large to hash now
-    signature: Revealing[Signature]
+    after: NewContent[Digest | None]  # None: too large to hash now
+    signature: FromContent[Signature]
     mode: int
-    kept: Revealing[bool]
+    kept: FromContent[bool]
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
     moved_from: WorkspacePath | None = None  # where this content was until now: a file was renamed over this one
@@ -201,10 +201,10 @@ class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_c
     changes_files: ClassVar[bool] = True
 
     path: WorkspacePath
-    after: Brought[Digest | None]
-    signature: Revealing[Signature]
+    after: NewContent[Digest | None]
+    signature: FromContent[Signature]
     mode: int
-    kept: Revealing[bool]
+    kept: FromContent[bool]
     moved_from: WorkspacePath | None = None  # where the same content was until now
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
@@ -242,8 +242,8 @@ class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_ke
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 
     path: WorkspacePath  # where the temporary file was
-    digest: Brought[Digest]
-    size: Revealing[int]
+    digest: NewContent[Digest]
+    size: FromContent[int]
     change: Seq | None = None  # the intent that named it, if one did
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.core.annotations import Gone, Redactable
+from orchestrator.core.annotations import OldContent, Redactable
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import Checksum, Digest, Seq
 
@@ -34,7 +34,7 @@ class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
 class ContentRedacted(Event, frozen=True, kw_only=True, tag="content_redacted"):
     """A content was removed from the blob store on request; what needs it can't be undone."""
 
-    digest: Gone[Digest]
+    digest: OldContent[Digest]
     size: int
     by: str
     reason: Redactable[str] = ""
@@ -43,7 +43,7 @@ class ContentRedacted(Event, frozen=True, kw_only=True, tag="content_redacted"):
 class ContentsCollected(Event, frozen=True, kw_only=True, tag="contents_collected"):
     """Contents that nothing reaches any more were removed after their time of grace."""
 
-    digests: Gone[tuple[Digest, ...]]
+    digests: OldContent[tuple[Digest, ...]]
     bytes: int  # of the plain contents
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.annotations import Brought, Redactable, Revealing
+from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
@@ -30,8 +30,8 @@ class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     proposes: ClassVar[bool] = True
 
     conflict: Seq
-    sides: Revealing[ConflictSides]
-    fits: Revealing[bool] = False  # nothing conflicts any more: the proposal can be applied as it is
+    sides: FromContent[ConflictSides]
+    fits: FromContent[bool] = False  # nothing conflicts any more: the proposal can be applied as it is
     path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
     moved_at: Seq | None = None  # the version that moved it there
 
@@ -48,7 +48,7 @@ class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """What an answer cost, and how it was made; empty where a reviewer does not say."""
 
     model: str = ""
-    prompt_hash: Revealing[str] = ""
+    prompt_hash: FromContent[str] = ""
     input_tokens: Count = 0
     output_tokens: Count = 0
     cost_microusd: Count = 0
@@ -73,7 +73,7 @@ class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
     conflict: Seq
     reviewer: str
     verdict: Verdict
-    proposal: Brought[Digest | None] = (
+    proposal: NewContent[Digest | None] = (
         None  # the whole file as the answer would have it; None: rejected, or the file shall be absent
     )
     current: Digest | None = None  # the content that the proposal is made for

@@ -1,4 +1,4 @@
-"""Which rules a path falls under: gitignore-style globs, judged so that no spelling walks round them.
+"""Which rules a path falls under: gitignore-style globs, judged so that no spelling gets past them.
 
 The globs are git's, and are asked of each directory above a path first, as git does.
 

@@ -78,7 +78,7 @@ class Review(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """One change that fitted nowhere; `found` has its sides as they are now, however often the file moved on."""
+    """One change that could not be applied; `found` has its sides as they are now, however often the file moved on."""
 
     seq: Seq
     at: int

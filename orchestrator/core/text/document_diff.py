@@ -9,10 +9,10 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.diff import Hunk, counts, cut, diff, unified
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import merged
-from orchestrator.core.text.room import Room, size
 
 
 def diff_text(
@@ -51,7 +51,7 @@ def shown_diff(
     new: Document,
     *,
     context: int,
-    room: Room,
+    room: AnswerSpace,
 ) -> tuple[ShownDiff, int, int]:
     """The part of a unified diff that there is room for, and how many lines the whole of it adds and removes.
 
@@ -85,7 +85,7 @@ class ShownDiff(msgspec.Struct, frozen=True):
     goes_on: tuple[int, int] | None = None
 
 
-def within(diff: str, room: Room) -> ShownDiff:
+def within(diff: str, room: AnswerSpace) -> ShownDiff:
     """As many rows of a diff of one file as there is room for."""
     rows = [f"{row}\n" for row in diff.split("\n")[:-1]]
     old = new = 1

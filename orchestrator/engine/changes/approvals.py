@@ -32,8 +32,8 @@ from orchestrator.engine.changes.pipeline import ChangePipeline, request_of, rul
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import required
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.workspace import Displaced
+from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.workspace import ChangedMeanwhile
 
 TRIES = 3
 
@@ -136,7 +136,7 @@ class ApprovalService:
                     plan = plan.fitted(warnings=(*plan.fit.warnings, *crossing.warnings))
                     intent = Intent(provenance=provenance, origin=self._origin(approval), leases=crossing.leases)
                     await self._pipeline.effects.carry_out(plan, intent)
-            except (Displaced, RollbackIncomplete):
+            except (ChangedMeanwhile, RollbackIncomplete):
                 continue
             except CallerError as error:
                 await self._expire_due(approval, "error", error.message)
@@ -228,7 +228,7 @@ class ApprovalService:
         message = "there is more to ask by now" if asks else rebased
         expired = ApprovalExpired(approval=approval.seq, cause="base_changed", message=message)
         events = (NewEvent(approval.stream, expired), NewEvent(approval.stream, request))
-        await self._s.journal.append(Unit(events, self._origin(approval), new_blobs(plan)))
+        await self._s.journal.append(AppendBatch(events, self._origin(approval), new_blobs(plan)))
 
     async def _expire_due(self, approval: Approval, cause: ExpiryCause, message: str = "") -> None:
         event = ApprovalExpired(approval=approval.seq, cause=cause, message=message)

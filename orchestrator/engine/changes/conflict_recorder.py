@@ -1,4 +1,4 @@
-"""Changes that fit nowhere: they wait as conflicts, until a later change of their author supersedes them."""
+"""Changes that could not be applied: they wait as conflicts, until a later change of their author supersedes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 
 SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
 """Current lines that a conflict shows; they fit beside its JSON in what every client passes on."""
@@ -44,7 +44,7 @@ class ConflictRecorder:
         *,
         shows: Shows,
     ) -> r.ChangeAnswer:
-        """A change that fits nowhere waits as a whole."""
+        """A change that could not be applied waits as a whole."""
         here = facts[outcome.path]
         if wanted.preview:
             return r.ChangeAnswer(
@@ -94,7 +94,7 @@ class ConflictRecorder:
                 return conflict.seq, True
         events = (NewEvent(f"conflict:{outcome.path}", found), *seen)
         blobs = ((proposed, outcome.proposed),) if proposed is not None and outcome.proposed is not None else ()
-        recorded = await self._s.journal.append(Unit(events, origin, blobs))
+        recorded = await self._s.journal.append(AppendBatch(events, origin, blobs))
         return recorded[0].seq, False
 
     async def _current_lines(self, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:

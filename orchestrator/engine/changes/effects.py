@@ -28,8 +28,8 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
-from orchestrator.ports.workspace import DiskChange, Displaced, FileStat, Workspace
+from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat, Workspace
 
 Blobs = tuple[tuple[Digest, bytes], ...]
 
@@ -85,9 +85,9 @@ class Effects:
             await self._diverged(plan, origin, number, met.displaced)
             self._s.in_background(partial(self._finish, batch, number))
             raise
-        except (Displaced, OrchestratorError, OSError) as error:
-            if isinstance(error, Displaced):
-                self._s.suspect.add(error.path)
+        except (ChangedMeanwhile, OrchestratorError, OSError) as error:
+            if isinstance(error, ChangedMeanwhile):
+                self._s.must_reread.add(error.path)
             if isinstance(error, WritesStopped):
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
@@ -97,7 +97,7 @@ class Effects:
         self._s.step("written")
         emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
-            await self._s.fenced(partial(self._empty, batch, number, plan))
+            await self._s.log_failures(partial(self._empty, batch, number, plan))
         registry = self._s.state.registry
         paths = tuple(written(change, stats.get(change.path), registry.get(change.path)) for change in plan.paths)
         applied = intended.outcome(number, paths, warnings=batch.warnings)
@@ -106,12 +106,12 @@ class Effects:
             self._s.contents.put(digest, content.data, content.document)
         if len(batch.changes) > 1 and not emptying:
             # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
-            await self._s.fenced(partial(self._finish, batch, number))
+            await self._s.log_failures(partial(self._finish, batch, number))
         elif not emptying:
             self._s.in_background(partial(self._finish, batch, number))
         return Applied(recorded.seq, applied)
 
-    async def _intend(self, unit: Unit, batch: WriteBatch) -> tuple[Seq, Exception | None]:
+    async def _intend(self, unit: AppendBatch, batch: WriteBatch) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary files are written; all are durable on return."""
         failed: list[Exception] = []
         recorded: tuple[Recorded, ...] = ()
@@ -157,9 +157,11 @@ class Effects:
         """Write no more; reads go on."""
         self.stopped = self.stopped or why
 
-    async def _diverged(self, plan: Apply, origin: Origin, number: Seq, displaced: tuple[Displaced, ...]) -> None:
+    async def _diverged(
+        self, plan: Apply, origin: Origin, number: Seq, displaced: tuple[ChangedMeanwhile, ...]
+    ) -> None:
         """Another program's content stays where it is; all bytes that were met are kept."""
-        self._s.suspect.update(item.path for item in displaced)
+        self._s.must_reread.update(item.path for item in displaced)
         paths: list[DivergedPath] = []
         blobs: list[tuple[Digest, bytes]] = []
         for item in displaced:
@@ -228,10 +230,10 @@ class Effects:
         blobs: Blobs,
         *,
         closes: bool = False,
-    ) -> Unit:
+    ) -> AppendBatch:
         stream = f"file:{plan.paths[0].path}"
         expected = self._s.journal.stream_version(stream)
-        return Unit((NewEvent(stream, event, expected),), origin, blobs, closes=closes)
+        return AppendBatch((NewEvent(stream, event, expected),), origin, blobs, closes=closes)
 
 
 FINISH_TRIES = 5
@@ -294,19 +296,19 @@ def remove_emptied(workspace: Workspace, directories: Directories) -> None:
         workspace.remove_empty(path, below=False)
 
 
-def orphans(path: WorkspacePath, contents: Iterable[bytes], change: Seq | None) -> Unit:
+def orphans(path: WorkspacePath, contents: Iterable[bytes], change: Seq | None) -> AppendBatch:
     """What keeps bytes of a temporary file that no event explains."""
     blobs = tuple((digest_of(data), data) for data in contents)
     events = tuple(
         NewEvent(f"stray:{path}", OrphanContentKept(path=path, digest=digest, size=len(data), change=change))
         for digest, data in blobs
     )
-    return Unit(events, Origin(cause=change), blobs)
+    return AppendBatch(events, Origin(cause=change), blobs)
 
 
-def _abort_cause(error: Displaced | OrchestratorError | OSError) -> AbortCause:
+def _abort_cause(error: ChangedMeanwhile | OrchestratorError | OSError) -> AbortCause:
     match error:
-        case Displaced():
+        case ChangedMeanwhile():
             return "stale"
         case DiskFull():
             return "disk_full"

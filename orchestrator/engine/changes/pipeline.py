@@ -34,8 +34,8 @@ from orchestrator.engine.leases import LeaseOverlap, Reservations
 from orchestrator.engine.reads.read_sets import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.workspace import Displaced
+from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.workspace import ChangedMeanwhile
 
 TRIES = 3
 
@@ -88,7 +88,7 @@ class ChangePipeline:
             for _ in range(TRIES):
                 try:
                     return await self._once(command, request, superseded, locks)
-                except (Displaced, RollbackIncomplete, Outrun):
+                except (ChangedMeanwhile, RollbackIncomplete, Outrun):
                     continue
         raise CallerBusy(command.paths[0])
 
@@ -138,7 +138,7 @@ class ChangePipeline:
     async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | ConflictOutcome:
         while True:
             if costly(command, facts):
-                outcome: Outcome = await self._s.effort.run(partial(decided, command, portable(facts)))
+                outcome: Outcome = await self._s.workers.run(partial(decided, command, portable(facts)))
             elif size_of(facts) > OFF_LOOP_BYTES:
                 outcome = await to_thread.run_sync(partial(command.decide, facts))
             else:
@@ -233,7 +233,7 @@ class ChangePipeline:
         """Put a plan before a person, and answer `waiting`."""
         asked = request_of(self._s, plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
         event = NewEvent(f"approval:{plan.paths[0].path}", asked)
-        recorded = await self._s.journal.append(Unit((event,), _caused(attempt.request), new_blobs(plan)))
+        recorded = await self._s.journal.append(AppendBatch((event,), _caused(attempt.request), new_blobs(plan)))
         return await self.answers.of(recorded[0].seq, shows=attempt.shows)
 
 

@@ -19,8 +19,8 @@ from orchestrator.engine.changes.effects import disk_change, orphans, remove_emp
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.workspace import Displaced, FileBytes, FileStat, TempFile
+from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, TempFile
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -139,7 +139,7 @@ class Recovery:
         try:
             await to_thread.run_sync(batch.stage)
             stats = await to_thread.run_sync(batch.commit)
-        except (Displaced, RollbackIncomplete, PathError, FileBusy):
+        except (ChangedMeanwhile, RollbackIncomplete, PathError, FileBusy):
             await to_thread.run_sync(batch.abandon)
             return None
         await to_thread.run_sync(batch.finish)
@@ -201,7 +201,7 @@ class Recovery:
         origin = msgspec.structs.replace(recorded.origin, cause=recorded.seq, call=None, client_call_id=None)
         expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
-        await self._s.journal.append(Unit(new, origin, blobs, closes=True))
+        await self._s.journal.append(AppendBatch(new, origin, blobs, closes=True))
 
     async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.
@@ -219,9 +219,9 @@ class Recovery:
         await to_thread.run_sync(partial(self._s.workspace.unlink_temp, temp))
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:
-        return await self._s.journal.has_blob(held.digest) or await self._torn(change, held.data)
+        return await self._s.journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
 
-    async def _torn(self, change: Seq | None, data: bytes) -> bool:
+    async def _is_partial_write(self, change: Seq | None, data: bytes) -> bool:
         """Whether these bytes are the beginning of what the change was about to write."""
         intent = await self._s.notes.event(change, ChangeIntended)
         for item in intent.paths if intent is not None else ():

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from orchestrator.core.errors import OrchestratorError, WritesStopped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.workspace import AtomicWrite, DiskChange, Displaced, FileStat, Workspace
+from orchestrator.ports.workspace import AtomicWrite, ChangedMeanwhile, DiskChange, FileStat, Workspace
 
 
 class RollbackIncomplete(Exception):
     """Another program wrote a second time; these paths could not be rolled back, the others are."""
 
-    def __init__(self, displaced: tuple[Displaced, ...]) -> None:
+    def __init__(self, displaced: tuple[ChangedMeanwhile, ...]) -> None:
         super().__init__(", ".join(item.path for item in displaced))
         self.displaced = displaced
 
@@ -53,21 +53,21 @@ class WriteBatch:
                 committed.append(write)
         except WritesStopped:
             raise
-        except (Displaced, OrchestratorError, OSError) as error:
-            first = (error,) if isinstance(error, Displaced) and error.diverged else ()
+        except (ChangedMeanwhile, OrchestratorError, OSError) as error:
+            first = (error,) if isinstance(error, ChangedMeanwhile) and error.diverged else ()
             if left := (*first, *self._roll_back(committed)):
                 raise RollbackIncomplete(left) from error
             raise
         return stats
 
     @staticmethod
-    def _roll_back(committed: list[AtomicWrite]) -> list[Displaced]:
+    def _roll_back(committed: list[AtomicWrite]) -> list[ChangedMeanwhile]:
         """In the opposite order; the result is those that stay, because another program wrote there since."""
         left = []
         for write in reversed(committed):
             try:
                 write.roll_back()
-            except Displaced as displaced:
+            except ChangedMeanwhile as displaced:
                 left.append(displaced)
         return left
 

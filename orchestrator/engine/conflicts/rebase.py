@@ -20,7 +20,7 @@ from orchestrator.engine.changes.renames import Renamed, RenameTracker
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 
 
 class Rebaser:
@@ -147,7 +147,7 @@ class Rebaser:
         stream = f"conflict:{rebased_to.path or conflict.found.path}"
         blobs = ((sides.proposed, data),) if sides.proposed is not None and data is not None else ()
         origin = Origin(cause=conflict.seq)
-        await self._s.journal.append(Unit(tuple(NewEvent(stream, one) for one in events), origin, blobs))
+        await self._s.journal.append(AppendBatch(tuple(NewEvent(stream, one) for one in events), origin, blobs))
 
     async def _expire(self, conflict: Conflict, message: str) -> None:
         event = ConflictExpired(conflict=conflict.seq, cause="already_applied", message=message)

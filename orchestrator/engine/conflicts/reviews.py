@@ -34,7 +34,7 @@ from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import Reviewer, ReviewFailure, ReviewReply, ReviewReplyInvalid
 
 Work = Callable[[], Coroutine[Any, Any, int | None]]
@@ -87,7 +87,7 @@ class Reviewing:
         """Until cancelled."""
         async with anyio.create_task_group() as self._tasks:
             while True:
-                moved = self._s.next_move()
+                moved = self._s.next_state_change()
                 due = await self.look()
                 await self._s.until(moved, due)
 
@@ -224,7 +224,7 @@ class Reviewing:
         elif not ignored and reply.verdict == "reject":
             events.append(ReviewRejected(review=number, conflict=seq, by=name, reason=answer.reason))
         origin = Origin(agent=reviewer_caller(name).agent, cause=number)
-        await self._s.journal.append(Unit(tuple(NewEvent(conflict.stream, e) for e in events), origin, blobs))
+        await self._s.journal.append(AppendBatch(tuple(NewEvent(conflict.stream, e) for e in events), origin, blobs))
 
     async def _weigh(self, seq: Seq, number: Seq) -> None:
         """Check an answer; then it counts by policy, or waits for a person. Raises ProposalUnfit."""

@@ -16,7 +16,7 @@ from orchestrator.engine.external.batch_import import FOUND_STREAM, BatchImporte
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.workspace import FileBytes, Scanned
 
 ENTRIES = 500
@@ -123,4 +123,4 @@ class Baseline:
             return
         event = FilesFound(entries=tuple(found for found, _ in current))
         blobs = tuple((read.digest, read.data) for _, read in current)
-        await self._s.journal.append(Unit((NewEvent(FOUND_STREAM, event),), Origin(), blobs))
+        await self._s.journal.append(AppendBatch((NewEvent(FOUND_STREAM, event),), Origin(), blobs))

@@ -113,7 +113,7 @@ class BatchImporter:
             return
         if entry is None or (entry.signature, entry.mode) != (stat.signature, stat.mode):
             found.came.add(path)
-        elif path not in self._s.suspect:
+        elif path not in self._s.must_reread:
             return
         found.sizes[path] = stat.signature.size
 
@@ -218,14 +218,14 @@ class BatchImporter:
         stat = self._regular(path)
         if stat is None:
             return MetFile(path, None)
-        suspect = path in self._s.suspect
+        suspect = path in self._s.must_reread
         if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode) and not suspect:
             return None
         hidden = self._s.hidden_from_all(path)
         if stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None)):
             return MetFile(path, stat)
         read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
-        self._s.suspect.discard(path)
+        self._s.must_reread.discard(path)
         if hidden:
             same = entry is not None and entry.digest == read.digest
             return MetFile(path, read.stat, read.digest if same else None)

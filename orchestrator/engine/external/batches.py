@@ -19,7 +19,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter, Journal, NewEvent, Unit
+from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewEvent
 
 STREAM = "external"
 
@@ -53,7 +53,9 @@ class ExternalBatch:
             joins = external > 0 and not self._closed
             if joins and self._changes + external > 1:
                 await self._open()
-            recorded = await self._s.journal.append(Unit(events, Origin(cause=self._seq if joins else None), blobs))
+            recorded = await self._s.journal.append(
+                AppendBatch(events, Origin(cause=self._seq if joins else None), blobs)
+            )
             if joins and self._seq is None:
                 self._also.append(recorded[0].seq)
             self._changes += external if joins else 0

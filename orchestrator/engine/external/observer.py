@@ -23,13 +23,13 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
 from orchestrator.ports.watcher import Hints
 from orchestrator.ports.workspace import FileBytes, FileStat
 
 TRIES = 8
 
-UNNOTED = Seq(0)
+NO_VERSION = Seq(0)
 """Instead of a version: no file ever has this one, so it is no base of a change."""
 
 MOST_LONE = 1000
@@ -120,7 +120,7 @@ class Observer:
             return CurrentFile(path, stat, None, None, why)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
         self._s.contents.put(read.digest, read.data)
-        entry = FileEntry(path, UNNOTED, read.digest, read.stat.signature, read.stat.mode, kept=False)
+        entry = FileEntry(path, NO_VERSION, read.digest, read.stat.signature, read.stat.mode, kept=False)
         return CurrentFile(path, read.stat, entry, read.data, why)
 
     async def _look(self, path: WorkspacePath, *, content: bool, changing: bool) -> CurrentFile:
@@ -131,7 +131,7 @@ class Observer:
             if entry is not None:
                 await self._note(path, self._removed(path, entry))
             return CurrentFile(path, stat, None, None)
-        suspect = path in self._s.suspect
+        suspect = path in self._s.must_reread
         unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode and not suspect
         if entry is not None and unmoved and entry.digest is not None:
             data = self._s.contents.cached(entry.digest)
@@ -142,7 +142,7 @@ class Observer:
         elif not content and (unmoved or stat.signature.size > MAX_FILE_BYTES or (hidden and not _hashed(entry))):
             return CurrentFile(path, stat, entry if unmoved else await self._record(path, entry, stat, None), None)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
-        self._s.suspect.discard(path)
+        self._s.must_reread.discard(path)
         if hidden:  # the journal learns at most that it changed
             known = entry is not None and entry.digest == read.digest
             found = await self._record(path, entry, read.stat, read.digest if known else None)
@@ -244,7 +244,7 @@ class Observer:
         if self.group is not None and not isinstance(event, FilesFound):
             await self.group.append((new,), blobs, external=1)
             return
-        recorded = await self._s.journal.append(Unit((new,), Origin(), blobs))
+        recorded = await self._s.journal.append(AppendBatch((new,), Origin(), blobs))
         if not isinstance(event, FilesFound):
             self._lone[path] = recorded[0].seq
             if len(self._lone) > MOST_LONE:

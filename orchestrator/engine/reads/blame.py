@@ -16,7 +16,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.text.room import json_size, size
+from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings

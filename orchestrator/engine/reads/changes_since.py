@@ -22,8 +22,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.paths import ROOT
+from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.room import json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.reads.past_versions import position
 from orchestrator.engine.services import Services

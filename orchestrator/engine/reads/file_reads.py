@@ -21,11 +21,11 @@ from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
+from orchestrator.core.text.answer_space import size
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import MAX_LINE, fit, render
-from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
+from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -131,7 +131,7 @@ class Reader:
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
-            version_id=show(entry.version) if entry and entry.version != UNNOTED else None,
+            version_id=show(entry.version) if entry and entry.version != NO_VERSION else None,
             last_change=show(entry.change) if entry and entry.change else None,
             reads=entry.reads if entry else 0,
         )
@@ -200,7 +200,7 @@ class Reader:
         )
         name, estimate = call.operation.name, tokens.estimate(text)
         event: Event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval)
-        if version == UNNOTED:
+        if version == NO_VERSION:
             event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
         if approval is None:
             await self._s.note_shown(caller, call, event)

@@ -15,13 +15,13 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffSh
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.core.text.document_diff import ShownDiff, shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.room import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
-from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
+from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
@@ -174,7 +174,7 @@ class Historian:
         if raw in ("current", "working"):
             return now
         if raw == "@previous" and name == "from":
-            before = None if right is now and right.seq == UNNOTED else right.seq
+            before = None if right is now and right.seq == NO_VERSION else right.seq
             rows = await self._s.journal.versions(path, limit=1, before=before)
             row = rows[0] if rows else None
         else:
@@ -191,7 +191,7 @@ class Historian:
 def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow:
     """What the journal has no version for: nothing, or what it can't note now."""
     digest = entry.digest if entry is not None else None
-    nowhere, present = UNNOTED, entry is not None
+    nowhere, present = NO_VERSION, entry is not None
     return VersionRow(path=path, seq=nowhere, effective=nowhere, at=0, kind="external", digest=digest, present=present)
 
 

@@ -11,7 +11,7 @@ from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import show
 from orchestrator.core.projections.tags import tags_of
-from orchestrator.core.text.room import size
+from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.file_reads import TYPES, Reader

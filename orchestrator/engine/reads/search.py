@@ -19,13 +19,13 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.encodings import NOTHING, Known
 from orchestrator.core.text import tokens
+from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import MAX_LINE
 from orchestrator.core.text.regions import merged
-from orchestrator.core.text.room import Room, size
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
+from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker, below
@@ -161,7 +161,7 @@ class Searcher:
         for path in large:
             try:
                 read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
-                sweep.add(path, await self._s.effort.run(partial(search_in, read.data, self._known(path))))
+                sweep.add(path, await self._s.workers.run(partial(search_in, read.data, self._known(path))))
             except (PathError, TextTooCostly):
                 sweep.unsearched += 1
         return sweep
@@ -187,7 +187,7 @@ class Searcher:
                 after=after,
             )
             if len(data) > LARGE_BYTES:
-                found = await self._s.effort.run(partial(wanted, data, self._s.state.encodings.of(digest)))
+                found = await self._s.workers.run(partial(wanted, data, self._s.state.encodings.of(digest)))
             else:
                 document = await self._s.contents.text(digest, data)
                 found = wanted(document) if document is not None else None
@@ -199,7 +199,7 @@ class Searcher:
 class _Page:
     """The hits of one answer, as long as there is room."""
 
-    def __init__(self, room: Room, params: p.SearchContent) -> None:
+    def __init__(self, room: AnswerSpace, params: p.SearchContent) -> None:
         self._room, self._most, self._cursor = room, params.max_results, params.cursor
         self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         self.hits: list[r.Hit] = []
@@ -222,7 +222,7 @@ class _Page:
             self.hits += [_hit(path, match, self._widest) for match in shown]
             self.versions[path] = show(found.version)
             self.warnings += found.warnings
-            if found.version != UNNOTED:
+            if found.version != NO_VERSION:
                 self.seen.append(_seen(path, found.version, shown, found.lines, self._widest))
         if len(left) > len(shown):
             self.more = f"{shown[-1].line}:{path}" if shown else _last_cursor(self.hits) or self._cursor
@@ -276,7 +276,7 @@ def _hit(path: WorkspacePath, match: Match, widest: int) -> r.Hit:
     )
 
 
-def _costs(path: WorkspacePath, matches: list[Match], room: Room, widest: int) -> Iterator[tuple[int, int]]:
+def _costs(path: WorkspacePath, matches: list[Match], room: AnswerSpace, widest: int) -> Iterator[tuple[int, int]]:
     """Bytes and lines of each hit with its context; a text has a line of context once, for all hits around it."""
     last = 0
     for match in matches:

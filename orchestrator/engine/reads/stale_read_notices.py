@@ -20,7 +20,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import View
 from orchestrator.core.projections.sessions import Session
-from orchestrator.core.text.room import UNBOUNDED, Room, json_size, size
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import Paths
@@ -52,7 +52,7 @@ class StaleReadNotifier:
         reader = self._s.state.sessions.get(caller.session)
         return reader is not None and reader.touched > self._looked.get(caller.session, 0)
 
-    async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
+    async def due(self, caller: Caller, room: AnswerSpace = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
         """The notices for the answer that goes out now; they count as notified by that.
 
         What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
@@ -73,7 +73,7 @@ class StaleReadNotifier:
         self._looking.pop(session, None)
         self._sets.forget(session)
 
-    async def _notify(self, caller: Caller, reader: Session, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
+    async def _notify(self, caller: Caller, reader: Session, room: AnswerSpace, *, later: bool) -> tuple[r.Notice, ...]:
         touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
         due = [(path, view) for path, view in reader.views.items() if view.touched > max(view.notified, looked)]
         left = deque(sorted(due, key=lambda item: item[1].notified))  # so that each has its turn

@@ -16,8 +16,8 @@ from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
+from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
-from orchestrator.core.text.room import Room, size
 from orchestrator.core.treediff import Difference, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
@@ -151,7 +151,7 @@ class TreeDiffs:
             return "not_kept"
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             return file_patch(old, new, context=context)
-        return await self._s.effort.run(partial(file_patch, old, new, context=context))
+        return await self._s.workers.run(partial(file_patch, old, new, context=context))
 
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:
@@ -165,7 +165,7 @@ class TreeDiffs:
 class Page:
     """Files of one answer, as long as there is room; the first one is always on it."""
 
-    def __init__(self, span: Span, budget: int, room: Room) -> None:
+    def __init__(self, span: Span, budget: int, room: AnswerSpace) -> None:
         self._span, self._budget, self._whole, self._room = span, budget, room, room
         self._spent = 0
         self._texts: list[str] = []

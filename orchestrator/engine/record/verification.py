@@ -84,7 +84,7 @@ EVERY_S = 3600.0
 STREAM = "journal"
 
 
-class Sealer:
+class CheckpointSigner:
     """Signs the chain's end."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Sealer:
         if last and isinstance(last[0].event, CheckpointSigned):
             self._sealed = last[0].event.head + 1
 
-    async def duty(self) -> None:
+    async def run(self) -> None:
         """Sign when it is time, until cancelled. What fails is logged, and tried again when it is time again."""
         while True:
             await self._until(1)

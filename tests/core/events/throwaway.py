@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.annotations import Brought, Gone, Redactable, Revealing, Secret
+from orchestrator.core.annotations import FromContent, NewContent, OldContent, Redactable, Secret
 from orchestrator.core.change import PathChange
 from orchestrator.core.events import sessions
 from orchestrator.core.events.base import Event, Outcome
@@ -14,7 +14,7 @@ from orchestrator.core.ids import Digest, EscapedPath, WorkspacePath
 class ThrownPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """A struct of its own, that names no path."""
 
-    hint: Revealing[str] = ""
+    hint: FromContent[str] = ""
     before: Digest | None = None
     remark: Redactable[str] = ""
 
@@ -30,8 +30,8 @@ class ThrownAway(Event, frozen=True, kw_only=True, tag="thrown_away"):
     parts: tuple[PathChange, ...] = ()
     remarks: tuple[ThrownPart, ...] = ()
     part: ThrownPart | None = None
-    proposed: Brought[Digest | None] = None
-    removed: Gone[tuple[Digest, ...]] = ()
+    proposed: NewContent[Digest | None] = None
+    removed: OldContent[tuple[Digest, ...]] = ()
     reason: Redactable[str] = ""
     key: Secret[str] = ""
 

@@ -10,7 +10,7 @@ import msgspec
 _ENCODER = msgspec.json.Encoder()
 
 
-class Room(msgspec.Struct, frozen=True):
+class AnswerSpace(msgspec.Struct, frozen=True):
     """Bytes of JSON text, as clients count them at most, and lines."""
 
     bytes: int = 1 << 40
@@ -18,13 +18,13 @@ class Room(msgspec.Struct, frozen=True):
     typed: bool = False  # a text goes out as typed content, too; the client may count either
     whole: str = ""  # what the client hands on of an answer, in words
 
-    def less(self, taken: int, lines: int = 0) -> Room:
+    def less(self, taken: int, lines: int = 0) -> AnswerSpace:
         """What is left when so many bytes and lines are taken."""
-        return Room(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
+        return AnswerSpace(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
 
-    def at_most(self, most_bytes: int) -> Room:
+    def at_most(self, most_bytes: int) -> AnswerSpace:
         """No more of it than so many bytes."""
-        return Room(min(self.bytes, most_bytes), self.lines, self.typed, self.whole)
+        return AnswerSpace(min(self.bytes, most_bytes), self.lines, self.typed, self.whole)
 
     def cost(self, text: int, item: Any) -> int:
         """The bytes of an item, which takes so many as text."""
@@ -49,7 +49,7 @@ class Room(msgspec.Struct, frozen=True):
         return count
 
 
-UNBOUNDED = Room()
+UNBOUNDED = AnswerSpace()
 
 
 def size(text: str) -> int:
