@@ -43,7 +43,7 @@ from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.watcher import Watcher
-from orchestrator.review.reviewers import Reviewers
+from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp

@@ -8,13 +8,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.api import journal as k
+from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import plural
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.journal import JournalAdopted
+from orchestrator.core.events.journal_maintenance import JournalAdopted
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.approver import STREAM, new_code

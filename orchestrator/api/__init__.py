@@ -3,9 +3,9 @@
 Begin with operation.py (all that is declared of one) and operations.py (the catalogue).
 
 parameters, results     of most operations; shared kinds of parameters
-blame, rollback, leases, time_travel, stale_readers, journal     operations with parameters and results of their own
+blame, rollback, leases, time_travel, stale_readers, journal_operations     operations with structs of their own
 feed            subscriptions, which are methods of the socket and no tools
 failures        from JSON to parameters, and from errors to refusals
-framing, lines  the preamble, requests and replies; a stream of lines
+framing, line_stream    the preamble, requests and replies; a stream of lines
 locations, processes    where a workspace's state and socket lie, and which process serves it
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import blame, journal, leases, rollback, stale_readers, time_travel
+from orchestrator.api import blame, journal_operations, leases, rollback, stale_readers, time_travel
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
@@ -357,7 +357,7 @@ WORKSPACE_CHECK = Operation(
 
 STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
 
-MODULES = (rollback, blame, time_travel, leases, stale_readers, journal)
+MODULES = (rollback, blame, time_travel, leases, stale_readers, journal_operations)
 """Those that declare further operations."""
 
 OPERATIONS: tuple[AnyOperation, ...] = tuple(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import orchestrator.api.blame
-import orchestrator.api.journal
+import orchestrator.api.journal_operations
 import orchestrator.api.leases
 import orchestrator.api.parameters
 import orchestrator.api.results
@@ -642,7 +642,7 @@ class OperationMethods:
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
         after: str | int = "@0",
         limit: int = 500,
-    ) -> orchestrator.api.journal.ExportPage:
+    ) -> orchestrator.api.journal_operations.ExportPage:
         """Events of the journal as JSON Lines, oldest first, page by page.
 
         path: Only events about this path.
@@ -657,7 +657,7 @@ class OperationMethods:
         limit: Most events in one page.
         """
 
-    async def journal_checkpoint(self) -> orchestrator.api.journal.SignedCheckpoint:
+    async def journal_checkpoint(self) -> orchestrator.api.journal_operations.SignedCheckpoint:
         """Sign where the journal ends now, to keep elsewhere."""
 
     async def journal_redact(
@@ -669,7 +669,7 @@ class OperationMethods:
         reason: str = "",
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.journal.Redacted:
+    ) -> orchestrator.api.journal_operations.Redacted:
         """Take the texts of one event, or one content, out of the journal for good.
 
         approver: The approver code.
@@ -680,7 +680,7 @@ class OperationMethods:
         reason: Why, in a few words.
         """
 
-    async def journal_backup(self, directory: str) -> orchestrator.api.journal.BackupAnswer:
+    async def journal_backup(self, directory: str) -> orchestrator.api.journal_operations.BackupAnswer:
         """Copy the whole journal into a folder while it is in use, and verify the copy.
 
         directory: A new or empty folder outside the workspace, by its absolute path.
@@ -691,7 +691,7 @@ class OperationMethods:
         before: str | int,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.journal.ArchiveAnswer:
+    ) -> orchestrator.api.journal_operations.ArchiveAnswer:
         """Move old events from the database into compressed, compressed files with a checksum; they stay readable.
 
         approver: The approver code.
@@ -703,7 +703,7 @@ class OperationMethods:
         file: str,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.journal.ArchiveAnswer:
+    ) -> orchestrator.api.journal_operations.ArchiveAnswer:
         """Put the newest archived file's events back into the database.
 
         approver: The approver code.
@@ -716,7 +716,7 @@ class OperationMethods:
         dry_run: bool = False,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.journal.CollectAnswer:
+    ) -> orchestrator.api.journal_operations.CollectAnswer:
         """Delete stored contents that no event outside the archive needs and that no event named for a while.
 
         approver: The approver code.

@@ -22,7 +22,7 @@ from anyio.abc import SocketStream
 from orchestrator.api import locations
 from orchestrator.api.feed import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe
 from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
-from orchestrator.api.lines import LineStream
+from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result

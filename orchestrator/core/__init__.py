@@ -4,11 +4,13 @@ Begin with `events/` (what is recorded) and `decisions/` (how a command and fact
 
 events/        event types and their encoding; projections/ folds them into state
 decisions/     commands, and what becomes of each: apply, conflict, need
-conflicts/     the versions of a conflict, and its rebase; three_way: values of a merge
+conflicts/     the versions of a conflict, routes to reviewers, resolutions
 policy/        parses policy files and evaluates them
 text/          encoding, diff, matching, patches, merging, secrets
 ids, content, paths, timestamps       values that everything names
 globs, glob_pattern, ignore_file       which paths a pattern selects
 errors, system_errors        every error with its code
-treediff, checkpoint, redaction, annotations    trees, signed checkpoints, redacted payloads
+characters, fair_queue       invisible characters; a queue in which owners take turns
+change, three_way      what a change does to one path, who and why; base, current and proposed
+treediff, checkpoint, payload_redaction, annotations    trees, signed checkpoints, redacted payloads
 """

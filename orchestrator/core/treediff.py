@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 
 Tree = Mapping[WorkspacePath, VersionRow]
 

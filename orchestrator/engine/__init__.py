@@ -9,6 +9,6 @@ and each imports only those below it:
 - record: the journal itself: queried, sealed, maintained
 - reads: files, searches, the past, read sets
 - external: what other programs changed
-- approver, leases, walker: what several rooms ask
+- approver, caller, leases, path_resolution, walker: what several rooms ask
 - services: the parts that rooms share: permissions, notes, contents, locks, the ports and the state
 """

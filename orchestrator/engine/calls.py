@@ -33,7 +33,7 @@ from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentSh
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.changes.write_operations import read_as
 from orchestrator.engine.leases import Leaser

@@ -14,7 +14,7 @@ from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.journal import ContentRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.document_diff import line_hunks

@@ -8,7 +8,7 @@ from functools import partial
 
 import anyio
 
-from orchestrator.api import blame, journal, leases, rollback, stale_readers, time_travel
+from orchestrator.api import blame, journal_operations, leases, rollback, stale_readers, time_travel
 from orchestrator.api import operations as o
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
@@ -18,25 +18,25 @@ from orchestrator.engine.administration import Administration, DaemonFacts
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.calls import CallService, Handlers, handled_by
-from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.approvals import ApprovalService
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
 from orchestrator.engine.conflicts.conflict_list import ConflictList
+from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.resolution import ConflictResolver
 from orchestrator.engine.conflicts.review_context import ReviewContext
-from orchestrator.engine.conflicts.reviews import Reviewing
+from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leaser
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.blame import Blamer
 from orchestrator.engine.reads.changes_since import ChangeSummaries
 from orchestrator.engine.reads.file_reads import Reader
@@ -46,8 +46,8 @@ from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
+from orchestrator.engine.record.journal_redaction import Redactor
 from orchestrator.engine.record.maintenance import Maintenance
-from orchestrator.engine.record.redaction import Redactor
 from orchestrator.engine.record.snapshots import Snapshotter
 from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
@@ -157,13 +157,13 @@ class Engine:
             handled_by(o.STOP, administration.stop),
             handled_by(leases.RESERVE_PATHS, self._leaser.reserve_paths),
             handled_by(leases.RELEASE_PATHS, self._leaser.release_paths),
-            handled_by(journal.JOURNAL_EXPORT, auditor.journal_export),
-            handled_by(journal.JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
-            handled_by(journal.JOURNAL_REDACT, redactor.journal_redact),
-            handled_by(journal.JOURNAL_BACKUP, upkeep.journal_backup),
-            handled_by(journal.JOURNAL_ARCHIVE, upkeep.journal_archive),
-            handled_by(journal.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
-            handled_by(journal.JOURNAL_COLLECT, upkeep.journal_collect),
+            handled_by(journal_operations.JOURNAL_EXPORT, auditor.journal_export),
+            handled_by(journal_operations.JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
+            handled_by(journal_operations.JOURNAL_REDACT, redactor.journal_redact),
+            handled_by(journal_operations.JOURNAL_BACKUP, upkeep.journal_backup),
+            handled_by(journal_operations.JOURNAL_ARCHIVE, upkeep.journal_archive),
+            handled_by(journal_operations.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
+            handled_by(journal_operations.JOURNAL_COLLECT, upkeep.journal_collect),
             handled_by(stale_readers.STALE_READERS, self.stale_read_notifier.stale_readers),
         )
         self.calls = CallService(

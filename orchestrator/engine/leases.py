@@ -18,15 +18,15 @@ from anyio import to_thread
 
 from orchestrator.api import leases as a
 from orchestrator.api.results import LeaseInfo
-from orchestrator.core.decisions.leases import Taken, release, reserve
+from orchestrator.core.decisions.lease_requests import Taken, release, reserve
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import OnLeaseOverlap
-from orchestrator.core.projections.leases import Lease
+from orchestrator.core.projections.active_leases import Lease
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 
 MOST_NAMED = 5

@@ -22,7 +22,7 @@ from orchestrator.core.projections.sessions import Session
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Reservations
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services

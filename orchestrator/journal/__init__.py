@@ -3,8 +3,8 @@
 Begin with `sqlite.py` (`SqliteJournal`); each name below is a module.
 
 append    sqlite → writer (one thread, one transaction for all that queued) → append_validation → blobs
-read      queries, with filter_sql; rows makes events of rows, segments reads archived ones from their files
-tables    schema (queries.sql, migrations/), versions (which content each path had), snapshots
+read      queries, with filter_sql; event_rows makes events of rows, segments reads archived ones from their files
+tables    schema (queries.sql, migrations/), versions (which content each path had), snapshot_table
 hooks     transaction_hooks: what else a unit's transaction does (redact, archive, collect, keep a snapshot)
 verify    verification (the chain beside the service, or everything); startup_checks (a start's tail);
           signatures and signing_key for signed checkpoints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.journal.rows import EVENT_COLUMNS
+from orchestrator.journal.event_rows import EVENT_COLUMNS
 from orchestrator.ports.journal import EventFilter, Mention
 
 

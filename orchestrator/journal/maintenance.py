@@ -14,7 +14,7 @@ from anyio import CancelScope, to_thread
 
 from orchestrator.core.errors import JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.journal import ContentsCollected, SegmentArchived, SegmentRestored
+from orchestrator.core.events.journal_maintenance import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup

@@ -20,14 +20,14 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded, RecordedLike, SlimRecorded
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.event_rows import recorded_of, replayed
 from orchestrator.journal.filter_sql import select
-from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.signing_key import KeyFile
-from orchestrator.journal.snapshots import check_seal, unpacked
+from orchestrator.journal.snapshot_table import check_seal, unpacked
 from orchestrator.journal.verification import ChainVerifier, verify
 from orchestrator.journal.versions import table_difference, version_of
 from orchestrator.ports.journal import EVERYTHING, Checked, EventFilter, KnownVersion, Snapshot, VerifyReport

@@ -15,7 +15,7 @@ import msgspec
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import DAMAGED, ChainWalk
+from orchestrator.journal.event_rows import DAMAGED, ChainWalk
 from orchestrator.journal.schema import migrations, naming_trouble, sql, sync_directory
 from orchestrator.ports.maintenance import ArchivedFile
 

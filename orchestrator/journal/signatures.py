@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import ArchiveMissing, CheckpointOfAnotherJournal, JournalCorrupt
-from orchestrator.core.events.journal import CheckpointSigned
+from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.timestamps import written
 from orchestrator.journal.signing_key import holds

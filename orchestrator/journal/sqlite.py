@@ -27,9 +27,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, show
-from orchestrator.core.redaction import blanked
+from orchestrator.core.payload_redaction import blanked
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader

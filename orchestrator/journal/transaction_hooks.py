@@ -14,7 +14,7 @@ from orchestrator.journal.garbage import named_since
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Segment
 from orchestrator.journal.signing_key import KeyFile
-from orchestrator.journal.snapshots import KEPT, sealed_bytes
+from orchestrator.journal.snapshot_table import KEPT, sealed_bytes
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import Snapshot
 

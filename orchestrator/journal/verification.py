@@ -15,16 +15,16 @@ from orchestrator.core.annotations import Mark, brought_by, fields_with, gone_fr
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, OrchestratorError, plural
 from orchestrator.core.events.catalog import BY_TAG
-from orchestrator.core.events.journal import CheckpointSigned
+from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.projections.history import history
+from orchestrator.core.projections.version_rows import history
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with
 from orchestrator.journal.high_water_mark import hash_at
-from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database, segment_bytes, segments_of
 from orchestrator.journal.signatures import Seals
-from orchestrator.journal.snapshots import snapshot_problems
+from orchestrator.journal.snapshot_table import snapshot_problems
 from orchestrator.journal.versions import add_versions, table_differences
 from orchestrator.ports.journal import VerifyReport
 

@@ -11,7 +11,7 @@ from orchestrator.api.results import Party
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.reviewers import Checks
+from orchestrator.core.policy.conflict_routes import Checks
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.three_way import ThreeWay
 

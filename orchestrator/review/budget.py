@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.reviewers import AskedSettings
+from orchestrator.core.policy.conflict_routes import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import OverBudget, ReviewLimits
 

@@ -10,7 +10,7 @@ import msgspec
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.reviewers import AskedSettings
+from orchestrator.core.policy.conflict_routes import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     Repair,
@@ -20,9 +20,9 @@ from orchestrator.ports.reviewers import (
     ReviewReplyInvalid,
     ReviewRequest,
 )
-from orchestrator.review.answers import json_object, reply_of, usage_of
 from orchestrator.review.budget import Budget, Reservation
 from orchestrator.review.redaction import RedactedRequest
+from orchestrator.review.replies import json_object, reply_of, usage_of
 
 TRIES: Final = 2
 """The answer, and one repair for which the reviewer learns what was wrong."""

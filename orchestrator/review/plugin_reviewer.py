@@ -8,7 +8,7 @@ import anyio
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.reviewers import PluginSettings
+from orchestrator.core.policy.conflict_routes import PluginSettings
 from orchestrator.extensions.detached_thread import DetachedFailure, run_detached
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock
@@ -21,8 +21,8 @@ from orchestrator.ports.reviewers import (
     ReviewReplyInvalid,
     ReviewRequest,
 )
-from orchestrator.review.answers import MOST_ANSWER_BYTES
 from orchestrator.review.checked import CheckedReviewer
+from orchestrator.review.replies import MOST_ANSWER_BYTES
 
 
 def plugin_reviewer(settings: PluginSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:

@@ -12,7 +12,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.reviewers import ProgramSettings
+from orchestrator.core.policy.conflict_routes import ProgramSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     ReviewerRefused,
@@ -21,8 +21,8 @@ from orchestrator.ports.reviewers import (
     ReviewReplyInvalid,
     ReviewRequest,
 )
-from orchestrator.review.answers import MOST_ANSWER_BYTES, SCHEMA
 from orchestrator.review.checked import CheckedReviewer
+from orchestrator.review.replies import MOST_ANSWER_BYTES, SCHEMA
 
 KEPT_OF_ERRORS = 2000
 """Bytes of its last words on standard error."""

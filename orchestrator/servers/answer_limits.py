@@ -11,7 +11,7 @@ from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
-from orchestrator.engine.paths import quoted
+from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.sessions import LEASES
 
 UNKNOWN_BYTES = 12_000

@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.results import Notice
 from orchestrator.api.stale_readers import notice_text
 from orchestrator.core.errors import escaped, plural
-from orchestrator.engine.paths import quoted
+from orchestrator.engine.path_resolution import quoted
 
 MOST_RANGES = 300
 """Of blamed lines in one block; the rest is another call away."""

@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
 from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError
-from orchestrator.api.lines import LineStream
+from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError

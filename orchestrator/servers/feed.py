@@ -25,7 +25,7 @@ from orchestrator.api.feed import (
     Unsubscribed,
 )
 from orchestrator.api.framing import Reply, Request
-from orchestrator.api.lines import LineStream
+from orchestrator.api.line_stream import LineStream
 from orchestrator.core.errors import NotAvailable, OrchestratorError
 from orchestrator.core.ids import show
 from orchestrator.engine.caller import Caller

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from orchestrator.api.failures import refusal
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refused_text
-from orchestrator.api.lines import LineStream
+from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped

@@ -16,7 +16,7 @@ from orchestrator.api import processes
 from orchestrator.api.failures import rejection
 from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
-from orchestrator.api.lines import LineStream
+from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from anyio.abc import UNIXSocketStream
 
-from orchestrator.api.lines import CHUNK_BYTES, LineStream
+from orchestrator.api.line_stream import CHUNK_BYTES, LineStream
 from orchestrator.core.errors import FrameTooLarge
 
 pytestmark = pytest.mark.anyio

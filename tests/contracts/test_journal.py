@@ -21,10 +21,10 @@ from orchestrator.core.errors import CheckpointOfAnotherJournal, RequestIdReused
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import EventNotSerializable, encode
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved, FilesFound
-from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import (
     ANY_VERSION,

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.api.blame import Changes
-from orchestrator.api.journal import ExportPage
+from orchestrator.api.journal_operations import ExportPage
 from orchestrator.api.results import Result
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.archives import daemon, head_of, past, records_hold

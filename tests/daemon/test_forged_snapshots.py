@@ -16,7 +16,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.signing_key import KeyFile
-from orchestrator.journal.snapshots import sealed_bytes
+from orchestrator.journal.snapshot_table import sealed_bytes
 from orchestrator.ports.journal import Snapshot
 from tests.daemon.daemon_process import RunningDaemon
 

@@ -55,7 +55,7 @@ from anyio import to_thread
 
 from orchestrator.api.line_count import CountLines, LineCount
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 
 

@@ -12,7 +12,7 @@ from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCrea
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads.attribution import Attributions
+from orchestrator.engine.reads.line_owners import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent

@@ -16,7 +16,7 @@ from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.leases import Leaser, Reservations
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from tests.in_memory.journal import MemoryJournal

@@ -14,13 +14,13 @@ from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
+from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.review_context import ReviewContext
-from orchestrator.engine.conflicts.reviews import Reviewing
+from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy

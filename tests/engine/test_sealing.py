@@ -12,7 +12,7 @@ import pytest
 from anyio.lowlevel import checkpoint as pause
 
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.journal import CheckpointSigned
+from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.engine.record.verification import CheckpointSigner
 from orchestrator.engine.services import Services
 from orchestrator.journal.signing_key import KeyFile

@@ -14,8 +14,8 @@ from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePa
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import recent_versions
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads import read_sets
-from orchestrator.engine.reads.read_sets import ReadSets, Stale
+from orchestrator.engine.reads import read_regions
+from orchestrator.engine.reads.read_regions import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -121,7 +121,7 @@ async def test_what_is_followed_is_what_is_compared(readers: Readers) -> None:
 
 async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent_versions, "MOST_OF_ONE", 8)
-    monkeypatch.setattr(read_sets, "MOST_TRACKED", 40)
+    monkeypatch.setattr(read_regions, "MOST_TRACKED", 40)
     await readers.change(0, "first")
     sessions = [SessionId(f"s-{n}") for n in range(READERS)]
     for session in sessions:

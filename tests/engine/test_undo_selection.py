@@ -26,7 +26,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.core.timestamps import Timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector

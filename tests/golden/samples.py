@@ -6,7 +6,7 @@ from orchestrator.core.change import Directories, Fit, PathChange, PermissionChe
 from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
-from orchestrator.core.events import journal as k
+from orchestrator.core.events import journal_maintenance as k
 from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import CallDetails, Origin
-from orchestrator.journal.rows import ChainWalk
+from orchestrator.journal.event_rows import ChainWalk
 from orchestrator.journal.schema import FILE_NAME, sql
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.conftest import Open

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.api import locations
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.journal import ContentRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal.backup import MANIFEST, make_backup, restore_backup, set_aside
 from orchestrator.journal.blobs import Blobs

@@ -12,15 +12,15 @@ from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, JournalTooN
 from orchestrator.core.events.base import Origin, SlimRecorded
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
-from orchestrator.core.projections.history import VERSION
-from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
+from orchestrator.core.projections.state_encoding import encode, freeze
+from orchestrator.core.projections.version_rows import VERSION
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.journal import queries as reading_module
 from orchestrator.journal import startup_checks, versions
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME
-from orchestrator.journal.snapshots import KEPT
+from orchestrator.journal.snapshot_table import KEPT
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot
 from tests.golden.samples import GROWN, SAMPLES

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
-from orchestrator.core.events.journal import PayloadRedacted
+from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal import startup_checks
 from orchestrator.journal.blobs import zstd

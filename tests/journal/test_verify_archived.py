@@ -11,7 +11,12 @@ import pytest
 from orchestrator.core.checkpoint import message
 from orchestrator.core.errors import EventArchived
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
+from orchestrator.core.events.journal_maintenance import (
+    CheckpointSigned,
+    ContentRedacted,
+    ContentsCollected,
+    PayloadRedacted,
+)
 from orchestrator.core.ids import Seq
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME

@@ -15,7 +15,7 @@ from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
-from orchestrator.core.events.journal import PayloadRedacted
+from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import schema, startup_checks

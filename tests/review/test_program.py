@@ -14,7 +14,7 @@ import anyio
 import msgspec
 import pytest
 
-from orchestrator.core.policy.reviewers import ProgramSettings
+from orchestrator.core.policy.conflict_routes import ProgramSettings
 from orchestrator.ports.reviewers import (
     FAILURES,
     OverBudget,
@@ -28,7 +28,7 @@ from orchestrator.ports.reviewers import (
 )
 from orchestrator.review.checked import CheckedReviewer
 from orchestrator.review.program import program_reviewer
-from orchestrator.review.reviewers import HumanReviewer
+from orchestrator.review.reviewer_pool import HumanReviewer
 from tests.docs.documents import ROOT, blocks
 from tests.review.conflicts import SECRET, conflict
 from tests.review.reviewers import FixedClock

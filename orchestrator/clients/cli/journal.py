@@ -12,7 +12,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api.feed import FeedEvent, Subscribe
-from orchestrator.api.journal import (
+from orchestrator.api.journal_operations import (
     JOURNAL_ARCHIVE,
     JOURNAL_CHECKPOINT,
     JOURNAL_EXPORT,

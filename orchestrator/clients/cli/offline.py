@@ -9,7 +9,7 @@ import click
 
 from orchestrator.api import locations
 from orchestrator.api import parameters as p
-from orchestrator.api.journal import JOURNAL_BACKUP, JournalBackup
+from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
 from orchestrator.api.operations import APPROVER_RESET, JOURNAL_VERIFY
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from orchestrator.api import journal as m
+from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
 from orchestrator.api.blame import Changes, PathChanged

@@ -12,7 +12,7 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
-from orchestrator.core.policy.reviewers import PERSON, Route
+from orchestrator.core.policy.conflict_routes import PERSON, Route
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Conflict, Review

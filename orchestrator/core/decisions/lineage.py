@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 
 UNKNOWN = Digest("unknown")
 """Of a content that was never hashed; equal to no content's hash."""

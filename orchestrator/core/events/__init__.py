@@ -5,7 +5,7 @@ Begin with `base.py`: an event, and the envelope around each one in the journal.
 - `files.py`: reads, changes, refusals, and what other programs did to files
 - `conflicts.py`, `reviews.py`: conflicts, approvals, policy; reviewers and their answers
 - `sessions.py`: who is here, who reserved what, of what a session was notified
-- `journal.py`: checkpoints, redactions, archives
+- `journal_maintenance.py`: checkpoints, redactions, archives
 
 An event says by its annotations (`core/annotations.py`) which fields are paths, contents, texts to redact or
 secrets, and by class variables what it is. Search, redaction, garbage collection, verification, the feed and

@@ -23,7 +23,7 @@ from orchestrator.core.glob_pattern import Glob
 from orchestrator.core.globs import GlobIndex
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, folded_component
-from orchestrator.core.policy.globs import fold_pattern
+from orchestrator.core.policy.glob_forms import fold_pattern
 from orchestrator.core.policy.rules import Rule
 
 _REMEMBERED = 50_000  # directories

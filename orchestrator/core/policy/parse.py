@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
-from orchestrator.core.policy.reviewers import (
+from orchestrator.core.policy.conflict_routes import (
     PERSON,
     Checks,
     Conflicts,

@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, folded_component
-from orchestrator.core.policy.globs import literal
+from orchestrator.core.policy.glob_forms import literal
 from orchestrator.core.policy.rules import ACTIONS, BUILT_IN, CHANGES, Rule
 
 TEMP_PREFIX: Final = ".orchestrator-"

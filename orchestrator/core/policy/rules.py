@@ -11,7 +11,16 @@ from msgspec import Meta
 from orchestrator.core.content import Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
-from orchestrator.core.policy.reviewers import Agents, Checks, Conflicts, Globs, Name, Plugins, ReviewerSettings, Route
+from orchestrator.core.policy.conflict_routes import (
+    Agents,
+    Checks,
+    Conflicts,
+    Globs,
+    Name,
+    Plugins,
+    ReviewerSettings,
+    Route,
+)
 from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]

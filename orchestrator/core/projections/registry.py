@@ -18,7 +18,7 @@ from orchestrator.core.events.files import (
     FileRead,
     FilesFound,
 )
-from orchestrator.core.events.journal import ContentRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.base import Projection
 

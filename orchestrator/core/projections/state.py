@@ -10,10 +10,10 @@ import msgspec
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.ids import Seq
+from orchestrator.core.projections.active_leases import Leases
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
-from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
 from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.sessions import Sessions

@@ -6,5 +6,5 @@ Begin with pipeline.py: facts, permission, decision, then approval or conflict o
 - facts: what is at each path, and the base; change_permissions: the one place that asks policy about a change
 - effects, write_batch: intent, disk, outcome; recovery: the same for what a crash left open
 - approvals: a person's yes or no; conflict_recorder: what could not be applied
-- answers, diffs: what callers are answered, from a decision or from the journal
+- change_answers, diffs: what callers are answered, from a decision or from the journal
 """

@@ -19,7 +19,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import ChangeRequest
-from orchestrator.engine.changes.answers import Answers, Shows
+from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import Services

@@ -23,7 +23,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.caller import ChangeRequest
-from orchestrator.engine.changes.answers import Answers, Shows
+from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
 from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
 from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_blobs
@@ -31,7 +31,7 @@ from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Reservations
-from orchestrator.engine.reads.read_sets import ReadSets
+from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent

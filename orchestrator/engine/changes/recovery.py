@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.recovery import RollForward, SwapBack, Undo, Verdict, judge
+from orchestrator.core.decisions.recovery_verdict import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, DivergedPath

@@ -32,8 +32,8 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.projections.history import VersionRow
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter

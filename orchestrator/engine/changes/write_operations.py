@@ -24,7 +24,7 @@ from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.renames import RenameTracker
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.walker import Walker
 

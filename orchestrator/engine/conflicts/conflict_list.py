@@ -17,9 +17,9 @@ from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.diffs import regions
-from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
+from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
 from orchestrator.engine.services import Services
 

@@ -31,9 +31,9 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 

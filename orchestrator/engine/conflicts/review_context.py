@@ -13,14 +13,14 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.events.reviews import ReviewAnswered
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.pending import Conflict, Review
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.three_way import Span
-from orchestrator.engine.conflicts.rebase import sides_of
+from orchestrator.engine.conflicts.open_conflicts import sides_of
 from orchestrator.engine.notes import Notes
-from orchestrator.engine.reads.attribution import Attributions
+from orchestrator.engine.reads.line_owners import Attributions
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest

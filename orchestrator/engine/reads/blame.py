@@ -15,13 +15,13 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.attribution import Owned
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
-from orchestrator.engine.paths import Paths, quoted
-from orchestrator.engine.reads.attribution import Attributions
+from orchestrator.engine.path_resolution import Paths, quoted
+from orchestrator.engine.reads.line_owners import Attributions
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import Services
 

@@ -26,7 +26,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import MAX_LINE, fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
-from orchestrator.engine.paths import Paths, quoted
+from orchestrator.engine.path_resolution import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 

@@ -13,8 +13,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.core.text.document_diff import ShownDiff, shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
@@ -22,7 +22,7 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
-from orchestrator.engine.paths import Paths, quoted
+from orchestrator.engine.path_resolution import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services

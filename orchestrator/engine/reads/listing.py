@@ -13,7 +13,7 @@ from orchestrator.core.ids import show
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
 from orchestrator.engine.walker import Walked, Walker, below

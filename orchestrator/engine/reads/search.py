@@ -26,7 +26,7 @@ from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker, below
 

@@ -23,8 +23,8 @@ from orchestrator.core.projections.sessions import Session
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.paths import Paths
-from orchestrator.engine.reads.read_sets import ReadSets, Stale
+from orchestrator.engine.path_resolution import Paths
+from orchestrator.engine.reads.read_regions import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 

@@ -9,9 +9,9 @@ from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.past_versions import PastVersions, position, wait_for_changes
 from orchestrator.engine.services import Services
 

@@ -14,14 +14,14 @@ from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, Vers
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.core.treediff import Difference, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.paths import quoted
+from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position, tree, wait_for_changes
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter

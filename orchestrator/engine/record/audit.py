@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.journal import ExportPage, JournalExport
+from orchestrator.api.journal_operations import ExportPage, JournalExport
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import outcome_of, tag_of
@@ -23,7 +23,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.visibility import visible
 from orchestrator.core.ids import WorkspacePath, parse_seq, show
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.record.event_search import EventSearch, newest, oldest
 from orchestrator.engine.services import Services
 

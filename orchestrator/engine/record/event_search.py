@@ -13,7 +13,7 @@ from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.timestamps import parse_timestamp
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.api import journal as k
+from orchestrator.api import journal_operations as k
 from orchestrator.core.annotations import contents_of
 from orchestrator.core.errors import BackupRefused, ParameterInvalid, StillNeeded, escaped, plural
 from orchestrator.core.events.catalog import PROPOSAL_TAGS

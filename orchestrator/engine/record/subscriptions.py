@@ -24,7 +24,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.past_versions import position
-from orchestrator.engine.reads.read_sets import ReadSets
+from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 

@@ -12,13 +12,13 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.journal import SignedCheckpoint
+from orchestrator.api.journal_operations import SignedCheckpoint
 from orchestrator.api.parameters import Params
 from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, VersionUnknown
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.journal import CheckpointSigned
+from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.timestamps import written
 from orchestrator.engine.caller import Call, Caller

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.recovery import Keep, RollForward, SwapBack, Undo, Verdict, judge
+from orchestrator.core.decisions.recovery_verdict import Keep, RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.ids import Digest, WorkspacePath
 
 B, A, N = (digest_of(name) for name in (b"before", b"after", b"neither"))

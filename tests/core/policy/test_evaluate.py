@@ -14,7 +14,7 @@ from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors, folded
 from orchestrator.core.policy.evaluate import evaluate
-from orchestrator.core.policy.globs import fold_pattern
+from orchestrator.core.policy.glob_forms import fold_pattern
 from orchestrator.core.policy.match import Matcher, PathRule
 from orchestrator.core.policy.rules import (
     ACTIONS,

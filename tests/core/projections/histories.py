@@ -42,7 +42,7 @@ from orchestrator.core.events.files import (
     ReadRefused,
     SeenLines,
 )
-from orchestrator.core.events.journal import (
+from orchestrator.core.events.journal_maintenance import (
     CheckpointSigned,
     ContentRedacted,
     ContentsCollected,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from orchestrator.core import redaction
+from orchestrator.core import payload_redaction
 from orchestrator.core.annotations import Mark, fields_with
 from orchestrator.core.change import Fit, PathChange, Provenance
 from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
@@ -60,7 +60,7 @@ EDIT = Provenance(operation="edit_file")
 
 def blanked(event: Event) -> Event:
     """What redaction leaves of an event."""
-    rest = redaction.blanked(encode(event), fields_with(type(event), Mark.REDACTABLE))
+    rest = payload_redaction.blanked(encode(event), fields_with(type(event), Mark.REDACTABLE))
     return decode(rest, tag=tag_of(event), seq=1)
 
 

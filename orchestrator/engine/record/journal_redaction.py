@@ -7,16 +7,16 @@ from typing import Any
 
 import anyio
 
-from orchestrator.api.journal import JournalRedact, Redacted
+from orchestrator.api.journal_operations import JournalRedact, Redacted
 from orchestrator.core.annotations import brought_by, contents_of
 from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, parse_digest, parse_seq, show
-from orchestrator.core.redaction import fields_to_blank, texts_of
+from orchestrator.core.payload_redaction import fields_to_blank, texts_of
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import Redaction
 

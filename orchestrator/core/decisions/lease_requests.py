@@ -18,7 +18,7 @@ from orchestrator.core.errors import NotPermitted, VersionUnknown
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
-from orchestrator.core.projections.leases import Lease
+from orchestrator.core.projections.active_leases import Lease
 
 _MARK = re.compile(r"[*?\[\]\\]")
 

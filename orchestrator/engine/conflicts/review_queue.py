@@ -27,10 +27,10 @@ from orchestrator.core.events.reviews import (
     ReviewRequested,
 )
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.policy.reviewers import Route
+from orchestrator.core.policy.conflict_routes import Route
 from orchestrator.core.projections.pending import Conflict, Review
+from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
-from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger

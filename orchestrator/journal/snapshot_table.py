@@ -12,10 +12,10 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, SigningKeyUnusable
 from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import show
-from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
+from orchestrator.core.projections.state_encoding import encode, freeze
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import replayed
+from orchestrator.journal.event_rows import replayed
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Archive, segments_of
 from orchestrator.journal.signing_key import KeyFile

@@ -12,7 +12,7 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Origin, Recorded, SlimRecorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, decode_all, decode_call
-from orchestrator.core.events.journal import PayloadRedacted
+from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.ids import AgentName, Seq, SessionId
 
 EVENT_COLUMNS = (

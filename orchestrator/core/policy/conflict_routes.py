@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from orchestrator.core.policy.globs import glob_problem
+from orchestrator.core.policy.glob_forms import glob_problem
 from orchestrator.core.policy.tables import agent_problem, argument_problem, name_problem
 
 PERSON: Final = "person"
