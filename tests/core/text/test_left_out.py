@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.text.forms.left_out import left_out, left_out_of, refuse_elided
 from orchestrator.core.text.locate import Replacement
 
@@ -59,3 +60,10 @@ def test_code_and_headings_stand_for_themselves(line: str, path: str) -> None:
 
 def test_words_that_replace_no_line_are_a_comment() -> None:
     refuse_elided((Replacement(search="a: 1", replace="a: 1\n# same as before\nb: 1"),), ("a: 1",), "a.yaml")
+
+
+def test_dots_are_refused_though_they_are_quoted() -> None:
+    change = Replacement(search="    # ...\n    return a\n", replace="    # ...\n    return b\n")
+    with pytest.raises(ParameterInvalid, match="placeholder"):
+        refuse_elided((change,), ("    # look", "    return a"), "a.py")
+    refuse_elided((change,), ("    # ...", "    return a"), "a.py")

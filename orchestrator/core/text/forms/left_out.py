@@ -115,7 +115,8 @@ def refuse_elided(changes: Sequence[Change], present: Sequence[str], path: str) 
         name, text = ("content", change.content) if isinstance(change, SymbolChange) else ("replace", change.replace)
         quoted = _lines(change.search) if isinstance(change, Replacement) else []
         replaces = not isinstance(change, Replacement) or bool(Counter(quoted) - Counter(_lines(text)))
-        found = [line for line in placeholders(_lines(text), path, replaces=replaces) if line not in quoted]
+        found = placeholders(_lines(text), path, replaces=replaces)
+        found = [line for line in found if left_out(line) or line not in quoted]  # dots are refused though quoted, too
         known = set(map(str.strip, present)) if found else set[str]()
         if new := [line for line in found if line not in known]:
             why = f"has {new[0][:60]!r}, a placeholder for lines that were left out (change {at})"
