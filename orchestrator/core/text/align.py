@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, compress, count, groupby, islice
-from operator import add, eq, lt, sub
+from operator import add, lt, sub
 
 from rapidfuzz.distance import Indel
 
@@ -47,8 +47,9 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
     of a place beyond, up to `MAX_LINES`.
     """
     a, b = list(a), list(b)
-    head = _same(map(eq, a, b))
-    tail = _same(islice(map(eq, reversed(a), reversed(b)), min(len(a), len(b)) - head))
+    head = myers.run(a, 0, len(a), b, 0, len(b))
+    back_a, back_b = a[: head - len(a) - 1 : -1], b[: head - len(b) - 1 : -1]  # what follows, from the end
+    tail = myers.run(back_a, 0, len(back_a), back_b, 0, len(back_b))
     len_a, len_b = len(a) - head - tail, len(b) - head - tail
     if not len_a or not len_b:
         gone, come = bytearray(b"\1") * len_a, bytearray(b"\1") * len_b
@@ -101,13 +102,6 @@ def _spread(flags: bytearray, kept: bytes) -> bytearray:
 
 
 # --- lines that need not be looked at --------------------------------------------------
-
-
-def _same(pairs: Iterable[bool]) -> int:
-    """How many pairs are equal before the first that is not."""
-    equal = bytes(pairs)
-    at = equal.find(0)
-    return len(equal) if at < 0 else at
 
 
 def _many(lines: int) -> int:

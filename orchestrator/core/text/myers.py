@@ -8,7 +8,7 @@ whose last step passes a line of the old text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MAX_COST = 256
 """Edits from each end of a box after which git begins to guess, and this gives the box up."""
@@ -37,9 +37,9 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: It
     steps = 0
     while todo:
         i, i_end, j, j_end = todo.pop()
-        length = _run(a, i, i_end, b, j, j_end)
+        length = run(a, i, i_end, b, j, j_end)
         i, j = i + length, j + length
-        length = _run(back_a, size_a - i_end, size_a - i, back_b, size_b - j_end, size_b - j)
+        length = run(back_a, size_a - i_end, size_a - i, back_b, size_b - j_end, size_b - j)
         i_end, j_end = i_end - length, j_end - length
         if i == i_end:
             come[j:j_end] = b"\1" * (j_end - j)
@@ -57,7 +57,7 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: It
     return given_up
 
 
-def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> int:
+def run(a: Sequence[object], x: int, x_end: int, b: Sequence[object], y: int, y_end: int) -> int:
     """How many pairs match from (x, y) on: one by one at first, then by growing leaps."""
     start, end = x, min(x_end, x + y_end - y)
     shift = y - x
@@ -102,7 +102,7 @@ def _meet(texts: Pair, mirrored: Pair, box: Box) -> tuple[int, int, int] | None:
             at = k + to_ahead
             x = ahead[at - 1] + 1 if ahead[at - 1] >= ahead[at + 1] else ahead[at + 1]
             if x < i_end and x - k < j_end and a[x] == b[x - k]:
-                x += _run(a, x, i_end, b, x - k, j_end)
+                x += run(a, x, i_end, b, x - k, j_end)
             ahead[at] = x
             if odd and b_low <= k <= b_high and back[k + to_back] <= x:
                 return x, x - k, cost
@@ -112,7 +112,7 @@ def _meet(texts: Pair, mirrored: Pair, box: Box) -> tuple[int, int, int] | None:
             at = k + to_back
             x = back[at - 1] if back[at - 1] < back[at + 1] else back[at + 1] - 1
             if x > i and x - k > j and a[x - 1] == b[x - k - 1]:
-                x -= _run(back_a, size_a - x, size_a - i, back_b, size_b - x + k, size_b - j)
+                x -= run(back_a, size_a - x, size_a - i, back_b, size_b - x + k, size_b - j)
             back[at] = x
             if not odd and a_low <= k <= a_high and x <= ahead[k + to_ahead]:
                 return x, x - k, cost
