@@ -123,7 +123,7 @@ class Daemon:
         async with AsyncExitStack() as stack:
             self._lock = self._hold(stack)
             services = await self._services(stack)
-            self._extensions = Extensions(services.policy.plugins)
+            self._extensions = Extensions(services.permissions.policy.plugins)
             await self._extensions.load()
             services.journal.subscribe(self._extensions.observe)
             self._lock.report("looking at the files of the workspace")
@@ -259,7 +259,7 @@ class Daemon:
     def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         config = self._config
         return Reviewers(
-            lambda: services.policy,
+            lambda: services.permissions.policy,
             clock=services.clock,
             environment=os.environ,
             variables_fd=config.variables_fd,
@@ -343,7 +343,7 @@ async def _note_policy(services: Services, policy: Policy) -> None:
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
         return
     event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-    await services.note(Origin(), ("policy", event))
+    await services.notes.note(Origin(), ("policy", event))
 
 
 def _raise_descriptor_limit() -> None:

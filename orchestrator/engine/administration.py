@@ -106,7 +106,7 @@ class Administration:
                 recovered=self._recovery.closed,
                 diverged=tuple(map(show, pending.diverged)),
             ),
-            policy=f"{self._s.policy.name} ({self._s.policy.source})",
+            policy=f"{self._s.permissions.policy.name} ({self._s.permissions.policy.source})",
             approver="set" if self._gate.is_set else "missing",
             leases=await self._reservations.infos(self._reservations.live()),
         )
@@ -123,7 +123,7 @@ class Administration:
         if unused[SHOWN_FILES:]:
             yield f"further ignore files that are not used: {len(unused) - SHOWN_FILES}"
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
-            most = self._s.policy.external.keep_max_bytes
+            most = self._s.permissions.policy.external.keep_max_bytes
             yield (
                 f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
                 "them can't be undone"
@@ -144,7 +144,7 @@ class Administration:
             agent_class=params.agent_class,
             token_hash=hashlib.sha256(token.encode()).hexdigest(),
         )
-        await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
+        await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
 
     async def agent_revoke(self, caller: Caller, call: Call, params: p.AgentRevoke) -> r.Done:
@@ -152,7 +152,7 @@ class Administration:
         if self._s.state.identities.get(params.name) is None:
             raise VersionUnknown(f"there is no agent {params.name}", hint="`orchestrator agent list` shows them.")
         event = AgentRevoked(name=AgentName(params.name))
-        await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
+        await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.Done(message=f"{params.name} may not call any more")
 
     async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> r.Agents:
@@ -189,7 +189,7 @@ class Administration:
         await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._facts.read_policy)
         policy = parse_policy(text, source=source)
-        policy = policy.guarding(self._s.policy.own_state)
+        policy = policy.guarding(self._s.permissions.policy.own_state)
         await self.load(policy)
         return r.PolicyReport(source=source, ok=True, rules=len(policy.rules))
 
@@ -197,7 +197,7 @@ class Administration:
         """Let a policy decide from now on, and say so in the journal."""
         self._s.permissions.policy = policy
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-        await self._s.append(Origin(), ("policy", event))
+        await self._s.notes.append(Origin(), ("policy", event))
 
     async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()

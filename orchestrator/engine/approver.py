@@ -108,7 +108,7 @@ class ApproverGate:
 
     async def _make(self, by: By) -> str:
         code, event = await to_thread.run_sync(new_code, self._s.entropy, by)
-        await self._s.append(Origin(), (STREAM, event))
+        await self._s.notes.append(Origin(), (STREAM, event))
         self._right = event.salt, self._digest(code)
         return code
 

@@ -118,7 +118,7 @@ class CallService:
         origin, stream = (
             (caller.origin(), f"session:{caller.session}") if caller is not None else (Origin(), "transport")
         )
-        await self._s.note(origin, (stream, event))
+        await self._s.notes.note(origin, (stream, event))
 
     async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
@@ -164,7 +164,7 @@ class CallService:
             case _:
                 pass
         try:
-            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.readable, caller))
+            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.permissions.readable, caller))
         except Aborted:
             return None
         return answer
@@ -186,7 +186,7 @@ class CallService:
                     total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
                 )
                 events.append(ContentShown(session=caller.session, seen=seen))
-        await self._s.note(origin, *((f"session:{caller.session}", event) for event in events))
+        await self._s.notes.note(origin, *((f"session:{caller.session}", event) for event in events))
         error.journalled = True
 
 

@@ -93,7 +93,8 @@ class Engine:
         self._leaser = Leaser(services, paths)
         self.stale_read_notifier = StaleReadNotifier(services, observer, paths)
         self.lifecycle = SessionLifecycle(services, self.stale_read_notifier)
-        self._sealer, self._verification = CheckpointSigner(services, signer), Verification(services, effects.stop)
+        self._sealer = CheckpointSigner(services.journal, services.notes, signer)
+        self._verification = Verification(services.journal, services.clock, effects.stop)
         self._snapshots = Snapshotter(services)
         self._follower = Follower(services)
         self._begun, self._beginning = True, anyio.Lock()
@@ -180,7 +181,7 @@ class Engine:
     async def running(self) -> AsyncIterator[Engine]:
         """Recover, scan, then serve; background work ends before this does."""
         async with anyio.create_task_group() as tasks:
-            self._s.tasks = tasks
+            self._s.background.tasks = tasks
             await self._snapshots.begin()
             await self._watching.start()
             self.lifecycle.begin()
@@ -191,7 +192,7 @@ class Engine:
                 if not isinstance(refused, DiskFull | WritesStopped):
                     raise
                 self._serve_reads_only(refused)
-            self._s.in_background(self._baseline.keep)
+            self._s.background.start(self._baseline.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
@@ -203,7 +204,7 @@ class Engine:
                 yield self
                 clocks.cancel_scope.cancel()
         await self._sealer.end()
-        self._s.tasks = None
+        self._s.background.tasks = None
         await self._snapshots.keep()
 
     async def _recover_and_scan(self) -> None:
@@ -237,18 +238,18 @@ class Engine:
                     raise
                 raise refused from error
             self._begun, self._effects.stopped = True, None
-            self._s.in_background(self._baseline.keep)
+            self._s.background.start(self._baseline.keep)
             self._log.info("there is room again: the start is finished, and writes go on")
 
     async def _expire(self) -> None:
         while True:
-            moved = self._s.next_state_change()
+            moved = self._s.state_changes.next()
             try:
                 due = min(filter(None, (await self._approvals.expire(), await self._leaser.expire())), default=None)
             except OrchestratorError as error:
                 self._log.error("approvals and leases could not be checked for their end", error=error.message)
                 due = None
-            await self._s.until(moved, due)
+            await self._s.state_changes.until(moved, due)
 
     # --- what the transports ask -----------------------------------------------------
 

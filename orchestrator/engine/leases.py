@@ -52,15 +52,15 @@ class Reservations:
         Call it holding no lock: the holder works on these paths meanwhile.
         """
         if self._rule(caller) == "queue" and not preview:
-            await self.free(lambda: not self._met(caller, paths), self._s.policy.leases.max_wait_s)
+            await self.free(lambda: not self._met(caller, paths), self._s.permissions.policy.leases.max_wait_s)
 
     async def free(self, is_free: Callable[[], bool], within_s: float) -> None:
         """Return when `is_free`, asked again at each move, or when the time is over."""
         with anyio.move_on_after(within_s):
-            moved = self._s.next_state_change()
+            moved = self._s.state_changes.next()
             while not is_free():
                 await moved.wait()
-                moved = self._s.next_state_change()
+                moved = self._s.state_changes.next()
 
     async def crossing(
         self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False
@@ -133,7 +133,7 @@ class Reservations:
         ]
 
     def _rule(self, caller: Caller) -> OnLeaseOverlap:
-        return "warn" if caller.is_person else self._s.policy.leases.on_overlap
+        return "warn" if caller.is_person else self._s.permissions.policy.leases.on_overlap
 
 
 class Leaser:
@@ -152,7 +152,7 @@ class Leaser:
                 "are exceptions only, which would reserve everything else",
                 hint="Name what you will work on; a glob with '!' excepts from those before it.",
             )
-        rules = self._s.policy.leases
+        rules = self._s.permissions.policy.leases
         limit = anyio.current_time() + (rules.max_wait_s if rules.on_overlap == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
         while isinstance(outcome, tuple) and anyio.current_time() < limit:
@@ -177,7 +177,7 @@ class Leaser:
             lease = self._s.state.leases.get(number)
             event = release(lease, number, by=caller.agent, person=caller.is_person)
             holder = lease.agent if lease is not None else caller.agent
-            await self._s.append(caller.origin(call), (f"lease:{holder}", event))
+            await self._s.notes.append(caller.origin(call), (f"lease:{holder}", event))
         return _released(number)
 
     async def again(self, recorded: Recorded) -> a.LeaseAnswer | None:
@@ -205,7 +205,7 @@ class Leaser:
     ) -> a.LeaseAnswer | Taken:
         async with self._deciding:
             await self._expire_due()
-            session, most = self._s.state.sessions.get(caller.session), self._s.policy.leases.max_ttl_s
+            session, most = self._s.state.sessions.get(caller.session), self._s.permissions.policy.leases.max_ttl_s
             wanted = LeaseGranted(
                 globs=globs,
                 mode=params.mode,
@@ -218,7 +218,7 @@ class Leaser:
             outcome = await to_thread.run_sync(decide)
             if isinstance(outcome, tuple):
                 return outcome
-            recorded = await self._s.append(caller.origin(call), (f"lease:{caller.agent}", outcome))
+            recorded = await self._s.notes.append(caller.origin(call), (f"lease:{caller.agent}", outcome))
             cut = f"; policy grants {most} s at most" if params.ttl_s > most else ""
             if isinstance(outcome, LeaseRenewed):
                 return self._held(outcome.lease, "renewed", cut)
@@ -229,7 +229,7 @@ class Leaser:
         for lease in self._s.state.leases.live():
             if lease.ended(now):
                 origin = Origin(session=lease.session, agent=lease.agent, cause=lease.seq)
-                await self._s.append(origin, (f"lease:{lease.agent}", LeaseExpired(lease=lease.seq)))
+                await self._s.notes.append(origin, (f"lease:{lease.agent}", LeaseExpired(lease=lease.seq)))
 
     def _over(self, leases: tuple[Lease, ...]) -> bool:
         return all(self._s.state.leases.get(lease.seq) is None for lease in leases)

@@ -109,7 +109,7 @@ class SessionService:
             for entry in self._s.state.registry.files()
             if (rank := entry_rank(entry.path)) is not None
             and entry.path not in session.seen
-            and self._s.readable(caller, entry.path)
+            and self._s.permissions.readable(caller, entry.path)
         )
         return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 
@@ -119,7 +119,7 @@ class SessionService:
 
     async def begin_task(self, caller: Caller, call: Call, params: p.BeginTask) -> r.TaskAnswer:
         event = TaskBegun(session=caller.session, title=params.title)
-        recorded = await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        recorded = await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         return r.TaskAnswer(task=show(recorded[0].seq), title=params.title, ended=False)
 
     async def end_task(self, caller: Caller, call: Call, params: p.EndTask) -> r.TaskAnswer:
@@ -129,7 +129,7 @@ class SessionService:
                 f"{show(number)} is no open task of this session", hint="session_status names the open ones."
             )
         event = TaskEnded(session=caller.session, task=number, outcome=params.outcome)
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         return await self.ended(number)
 
     async def ended(self, task: Seq) -> r.TaskAnswer:
@@ -138,13 +138,13 @@ class SessionService:
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
-        shows = partial(self._s.readable, caller)
-        moved = self._s.next_state_change()
+        shows = partial(self._s.permissions.readable, caller)
+        moved = self._s.state_changes.next()
         answer = await self._answers.of(number, shows=shows)
         with anyio.move_on_after(params.timeout_s):
             while answer.status in UNFINISHED:
                 await moved.wait()
-                moved = self._s.next_state_change()
+                moved = self._s.state_changes.next()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
                     answer = await self._answers.of(number, shows=shows)
         if answer.status not in UNFINISHED:
@@ -196,7 +196,7 @@ class SessionLifecycle:
         while self._left:
             session = self._left[-1]
             origin = Origin(session=session.id, agent=session.agent)
-            await self._s.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+            await self._s.notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
             self._left.pop()
 
     async def opened(self, caller: Caller, client: str) -> None:
@@ -225,7 +225,7 @@ class SessionLifecycle:
                 origin, stream, event = self._owed[0]
                 try:
                     with anyio.CancelScope(shield=True):
-                        await self._s.append(origin, (stream, event))
+                        await self._s.notes.append(origin, (stream, event))
                         self._owed.popleft()
                 except DiskFull:
                     return

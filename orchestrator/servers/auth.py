@@ -85,7 +85,7 @@ class Authenticator:
         if agent is not None:
             return agent
         added = AgentAdded(name=name, agent_class="cloud")
-        await self._s.note(Origin(agent=name), (f"agent:{name}", added))
+        await self._s.notes.note(Origin(agent=name), (f"agent:{name}", added))
         return Agent(name, added.agent_class, None)
 
     def _login_of(self, uid: int) -> str:
@@ -93,7 +93,7 @@ class Authenticator:
 
     def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
         if preamble.session is None:
-            return SessionId(f"s-{self._s.token(6)}")
+            return SessionId(f"s-{self._s.entropy.bytes(6).hex()}")
         session = self._s.state.sessions.get(SessionId(preamble.session))
         if session is None:
             raise SessionUnknown(f"there is no session {escaped(preamble.session)}")

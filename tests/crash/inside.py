@@ -27,7 +27,7 @@ from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.record.snapshots import restored
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import Background, Services
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
@@ -58,13 +58,13 @@ class Within(FileAccess):
         return decoded
 
 
-class CountedServices(Services):
+class CountedBackground(Background):
     """Knows what goes on in the background."""
 
     _going = 0
     _quiet: anyio.Event
 
-    def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async def counted() -> None:
             try:
                 await work()
@@ -76,7 +76,7 @@ class CountedServices(Services):
         if not self._going:
             self._quiet = anyio.Event()
         self._going += 1
-        super().in_background(counted)
+        super().start(counted)
 
     async def quiet(self) -> None:
         """Return when no work is left."""
@@ -87,8 +87,8 @@ class CountedServices(Services):
 class Inside:
     """One life of a daemon without its process."""
 
-    def __init__(self, engine: Engine, services: CountedServices) -> None:
-        self._engine, self.services = engine, services
+    def __init__(self, engine: Engine, services: Services, background: CountedBackground) -> None:
+        self._engine, self.services, self._background = engine, services, background
         self._dispatcher = Dispatcher(engine)
 
     async def client(self, agent: str) -> Within:
@@ -109,7 +109,7 @@ class Inside:
 
     async def idle(self) -> None:
         """Return when nothing goes on behind the answers."""
-        await self.services.quiet()
+        await self._background.quiet()
 
     async def events(self) -> list[JournalEntry]:
         """All of the journal, oldest first."""
@@ -160,7 +160,7 @@ async def _living(
     journal = await SqliteJournal.open(state_dir, clock=clock, entropy=entropy, step=step)
     workspace = LocalWorkspace(str(root), disk=disk, step=step)
     try:
-        services = CountedServices(
+        services = Services(
             journal=journal,
             workspace=workspace,
             ignore=workspace.ignore,
@@ -170,6 +170,7 @@ async def _living(
             state=await restored(journal),
             step=step,
         )
+        services.background = background = CountedBackground()
         facts = DaemonFacts(
             pid=0,
             version="0",
@@ -188,7 +189,7 @@ async def _living(
             reviewers={},
         )
         async with engine.running():
-            yield Inside(engine, services)
+            yield Inside(engine, services, background)
     finally:
         leave()
         workspace.close()

@@ -89,7 +89,7 @@ class Place:
         """The first group that is whole."""
         with anyio.fail_after(30):
             while True:
-                moved = self.services.next_state_change()
+                moved = self.services.state_changes.next()
                 async for recorded in self.journal.events():
                     if isinstance(recorded.event, ExternalBatchClosed):
                         return recorded.event
@@ -179,7 +179,7 @@ async def test_who_holds_the_lease_is_named(place: Place) -> None:
     (place.root / "free").write_text("1\n")
     expires_at = place.services.clock.now_ms() + 600_000
     granted = LeaseGranted(globs=("/leased/**",), mode="exclusive", expires_at=expires_at)
-    (lease,) = await place.services.append(
+    (lease,) = await place.services.notes.append(
         Origin(session=SessionId("s-1"), agent=AgentName("alice")), ("lease:1", granted)
     )
     folder = frozenset((WorkspacePath("leased"),))
@@ -205,7 +205,7 @@ async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place)
     await place.watcher.send.send(Hints(rescan="scan"))
     with anyio.fail_after(30):
         while WorkspacePath("d") not in place.services.state.registry.paths():
-            await place.services.next_state_change().wait()
+            await place.services.state_changes.next().wait()
     events = [r.event async for r in place.journal.events() if r.seq > head]
     assert {e.path for e in events if isinstance(e, ExternalFileRemoved)} == {"d/a", "d/b"}
     assert not [e for e in events if isinstance(e, ExternalFileChanged)]

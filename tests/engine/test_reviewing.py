@@ -160,7 +160,7 @@ async def test_an_answer_for_a_closed_conflict_is_ignored(queue: Queue) -> None:
     conflict = await queue.found()
     number = await in_group(queue, conflict)
     settled = ConflictResolved(conflict=conflict, choice="current", by="ada")
-    await queue.services.append(Origin(), (f"conflict:{FILE}", settled))
+    await queue.services.notes.append(Origin(), (f"conflict:{FILE}", settled))
     await queue.duty.answered(conflict, number, REPLY)
     assert await queue.ignored() == ["closed"]
 

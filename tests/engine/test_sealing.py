@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint as pause
 
-from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.record.verification import CheckpointSigner
-from orchestrator.engine.services import Services
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Journal
 from tests.in_memory.journal import MemoryJournal
@@ -29,18 +27,16 @@ def anyio_backend() -> str:
 
 
 class Given:
-    """A journal and what of the services a sealer needs."""
+    """A journal and its sealer."""
 
     def __init__(self, folder: Path) -> None:
         self.journal: Journal = MemoryJournal(clock=SteppingClock(), entropy=SeededEntropy())
         self.folder = folder
 
-    async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
-        return await self.journal.append(unit(*(event for _, event in events), stream="journal"))
-
     def sealer(self, *, every_events: int, every_s: float) -> CheckpointSigner:
-        services = cast("Services", self)
-        return CheckpointSigner(services, KeyFile(self.folder), every_events=every_events, every_s=every_s)
+        return CheckpointSigner(
+            self.journal, Notes(self.journal), KeyFile(self.folder), every_events=every_events, every_s=every_s
+        )
 
     async def heads(self) -> list[int]:
         return [

@@ -48,6 +48,6 @@ def services(base: Path) -> Services:
 
 def test_git_by_another_spelling_is_closed_to_changes(services: Services) -> None:
     there, elsewhere = WorkspacePath("GITDIR/config"), WorkspacePath("src/config")
-    assert isinstance(services.verdict(CALLER, "create", there, on_disk=True), Deny)
-    assert isinstance(services.verdict(CALLER, "create", elsewhere, on_disk=True), Allow)
-    assert isinstance(services.verdict(CALLER, "read", there, on_disk=True), Allow)
+    assert isinstance(services.permissions.verdict(CALLER, "create", there, on_disk=True), Deny)
+    assert isinstance(services.permissions.verdict(CALLER, "create", elsewhere, on_disk=True), Allow)
+    assert isinstance(services.permissions.verdict(CALLER, "read", there, on_disk=True), Allow)

@@ -28,7 +28,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.conflict_recorder import found_of
 from orchestrator.engine.changes.effects import Intent, new_blobs
-from orchestrator.engine.changes.pipeline import ChangePipeline, request_of, rules
+from orchestrator.engine.changes.pipeline import ChangePipeline, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import required
 from orchestrator.engine.services import Services
@@ -70,14 +70,14 @@ class ApprovalService:
         approval = self._find(params.approval, waiting=True)
         granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
         if approval.request.read_version is not None:
-            await self._s.append(caller.origin(call), (approval.stream, granted))
+            await self._s.notes.append(caller.origin(call), (approval.stream, granted))
             return await self._answers.of(approval.seq)
         async with self._s.locks.alone(item.path for item in approval.request.paths):
             approval = self._find(params.approval, waiting=True)
             if approval.request.expires_at <= self._s.clock.now_ms():
                 await self._expire_due(approval, "timeout")
                 return await self._answers.of(approval.seq)
-            await self._s.append(caller.origin(call), (approval.stream, granted))
+            await self._s.notes.append(caller.origin(call), (approval.stream, granted))
             await self._apply(approval)
         return await self._answers.of(approval.seq)
 
@@ -85,7 +85,7 @@ class ApprovalService:
         await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
-        await self._s.append(caller.origin(call), (approval.stream, event))
+        await self._s.notes.append(caller.origin(call), (approval.stream, event))
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
@@ -172,7 +172,7 @@ class ApprovalService:
         """The base moved: a new request if the change still fits, else a conflict."""
         item = approval.request.paths[0]
         here = facts[item.path]
-        if not self._s.readable_to(approval.agent, *facts):
+        if not self._s.permissions.readable_to(approval.agent, *facts):
             # whether it still fits would show its author what the file holds
             await self._expire_due(approval, "base_changed", "the file changed while the request waited")
             return
@@ -204,20 +204,19 @@ class ApprovalService:
         expired = ApprovalExpired(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
-        await self._s.append(self._origin(approval), (approval.stream, expired), (f"conflict:{item.path}", found))
+        await self._s.notes.append(self._origin(approval), (approval.stream, expired), (f"conflict:{item.path}", found))
 
     async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
         """Raises NothingToChange."""
         while isinstance(outcome := rebase(old, new, onto, anchors=()), Need):
-            onto = msgspec.structs.replace(onto, outlines=await self._s.outlines(outcome.outlines))
+            onto = msgspec.structs.replace(onto, outlines=await self._pipeline.outlines(outcome.outlines))
         return outcome
 
     async def _renew(
         self, approval: Approval, provenance: Provenance, plan: Apply, asks: Sequence[NeedApproval] = ()
     ) -> None:
         """Ask again: the base moved and the change was rebased, or there is more to ask."""
-        request = request_of(
-            self._s,
+        request = self._pipeline.request_of(
             plan,
             msgspec.structs.replace(provenance, approval=None),
             rule="; ".join((approval.request.rule, *filter(None, (rules(asks),)))),
@@ -232,7 +231,7 @@ class ApprovalService:
 
     async def _expire_due(self, approval: Approval, cause: ExpiryCause, message: str = "") -> None:
         event = ApprovalExpired(approval=approval.seq, cause=cause, message=message)
-        await self._s.append(self._origin(approval), (approval.stream, event))
+        await self._s.notes.append(self._origin(approval), (approval.stream, event))
 
     # --- small things -------------------------------------------------------------------
 

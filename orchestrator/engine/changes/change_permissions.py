@@ -53,14 +53,14 @@ class ChangePermissions:
 
     def uncovers(self, caller: Caller, paths: Sequence[WorkspacePath]) -> tuple[NeedApproval, ...]:
         """A change of paths of which the caller may read some, but not all, can show what is hidden."""
-        hidden = [path for path in paths if not self._s.readable(caller, path)]
+        hidden = [path for path in paths if not self._s.permissions.readable(caller, path)]
         if not 0 < len(hidden) < len(paths):
             return ()
         return (NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"),)
 
     def unsure(self, fit: Fit) -> tuple[NeedApproval, ...]:
         """A change that fits in a way that policy leaves to a person."""
-        lowest = self._s.policy.edits.lowest_rung
+        lowest = self._s.permissions.policy.edits.lowest_rung
         if RUNGS.index(fit.rung) <= RUNGS.index(lowest):
             return ()
         reason = f"it fits as {fit.rung} (score {fit.score:g}), and below {lowest} a person decides"
@@ -68,12 +68,12 @@ class ChangePermissions:
 
     def stale(self, unseen: tuple[UnseenChange, ...]) -> tuple[NeedApproval, ...]:
         """A change whose author has not seen what others did."""
-        if not unseen or self._s.policy.edits.stale_reads == "allow":
+        if not unseen or self._s.permissions.policy.edits.stale_reads == "allow":
             return ()
         return (NeedApproval("edits.stale_reads", unseen_in_words(unseen)),)
 
     def _verdict(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Verdict:
-        return self._s.verdict(
+        return self._s.permissions.verdict(
             caller,
             check.action,
             check.path,

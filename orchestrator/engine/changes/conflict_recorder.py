@@ -146,7 +146,7 @@ class ConflictRecorder:
                 (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.event.change))
                 for c in closed
             ]
-            await self._s.append(origin, *events)
+            await self._s.notes.append(origin, *events)
 
 
 def found_of(provenance: Provenance, outcome: ConflictOutcome, here: Facts) -> ConflictFound:

@@ -83,7 +83,7 @@ class Effects:
         except RollbackIncomplete as met:
             await to_thread.run_sync(batch.abandon)
             await self._diverged(plan, origin, number, met.displaced)
-            self._s.in_background(partial(self._finish, batch, number))
+            self._s.background.start(partial(self._finish, batch, number))
             raise
         except (ChangedMeanwhile, OrchestratorError, OSError) as error:
             if isinstance(error, ChangedMeanwhile):
@@ -97,7 +97,7 @@ class Effects:
         self._s.step("written")
         emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
-            await self._s.log_failures(partial(self._empty, batch, number, plan))
+            await self._s.background.log_failures(partial(self._empty, batch, number, plan))
         registry = self._s.state.registry
         paths = tuple(written(change, stats.get(change.path), registry.get(change.path)) for change in plan.paths)
         applied = intended.outcome(number, paths, warnings=batch.warnings)
@@ -106,9 +106,9 @@ class Effects:
             self._s.contents.put(digest, content.data, content.document)
         if len(batch.changes) > 1 and not emptying:
             # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
-            await self._s.log_failures(partial(self._finish, batch, number))
+            await self._s.background.log_failures(partial(self._finish, batch, number))
         elif not emptying:
-            self._s.in_background(partial(self._finish, batch, number))
+            self._s.background.start(partial(self._finish, batch, number))
         return Applied(recorded.seq, applied)
 
     async def _intend(self, unit: AppendBatch, batch: WriteBatch) -> tuple[Seq, Exception | None]:
@@ -210,7 +210,11 @@ class Effects:
 
     def _disk_change(self, plan: Apply, change: PathChange) -> DiskChange:
         content = plan.content(change)
-        temp = None if change.renamed or change.directory else f"{TEMP_PREFIX}{self._s.token()}{TEMP_SUFFIX}"
+        temp = (
+            None
+            if change.renamed or change.directory
+            else f"{TEMP_PREFIX}{self._s.entropy.bytes(8).hex()}{TEMP_SUFFIX}"
+        )
         entry = self._s.state.registry.get(change.path)
         return disk_change(
             msgspec.structs.replace(change, temp=temp),

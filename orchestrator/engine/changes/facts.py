@@ -60,10 +60,16 @@ class FactFinder:
                 continue
             base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
-            blind = not self._s.readable(wanted.caller, path)
+            blind = not self._s.permissions.readable(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
             facts[path] = Facts(
-                path, held, version, base, content_hidden=blind, only_own_changes=alone, edits=self._s.policy.edits
+                path,
+                held,
+                version,
+                base,
+                content_hidden=blind,
+                only_own_changes=alone,
+                edits=self._s.permissions.policy.edits,
             )
         return facts
 
@@ -92,7 +98,9 @@ class FactFinder:
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            readable = self._s.readable(wanted.caller, path)  # else no outcome depends on the content anyway
+            readable = self._s.permissions.readable(
+                wanted.caller, path
+            )  # else no outcome depends on the content anyway
             base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)

@@ -15,13 +15,14 @@ from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.conflicts.route import held_for_review
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, decided, portable, size_of
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
 from orchestrator.core.errors import CallerError, Denied
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
@@ -95,7 +96,7 @@ class ChangePipeline:
     async def _once(
         self, command: Command, request: ChangeRequest, superseded: Conflict | None, locks: AsyncExitStack
     ) -> ChangeResult:
-        caller, shows = request.caller, partial(self._s.readable, request.caller)
+        caller, shows = request.caller, partial(self._s.permissions.readable, request.caller)
         _refuse_hidden(command, shows)
         facts = await self._facts.find(command, request)
         if request.preview:
@@ -107,7 +108,12 @@ class ChangePipeline:
         provenance = await self._provenance(command, request, outcome, superseded)
         if request.resolves is None and not request.pre_approved:
             outcome = held_for_review(
-                outcome, facts, self._s.policy, provenance.unseen, agent=caller.agent, agent_class=caller.agent_class
+                outcome,
+                facts,
+                self._s.permissions.policy,
+                provenance.unseen,
+                agent=caller.agent,
+                agent_class=caller.agent_class,
             )
         if not request.preview and not await self._keep_hidden(facts):
             raise Outrun
@@ -148,7 +154,7 @@ class ChangePipeline:
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
-            parsed = await self._s.outlines(outcome.outlines)
+            parsed = await self.outlines(outcome.outlines)
             facts = {
                 path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})
                 for path, f in facts.items()
@@ -160,7 +166,7 @@ class ChangePipeline:
         session = self._s.state.sessions.get(request.caller.session)
         unseen: tuple[UnseenChange, ...] = ()
         if not outcome.reverts and request.resolves is None:  # who undoes or resolves did not work from reading
-            shown = tuple(path for path in command.paths if self._s.readable(request.caller, path))
+            shown = tuple(path for path in command.paths if self._s.permissions.readable(request.caller, path))
             unseen = await self._sets.unseen(request.caller.session, shown)
         return Provenance(
             operation=request.call.operation.name,
@@ -175,7 +181,7 @@ class ChangePipeline:
     async def _keep_hidden(self, facts: Mapping[WorkspacePath, Facts]) -> bool:
         """Keep what nobody may read, now that it is to be changed: undo needs it. False if it is otherwise by now."""
         for path, here in facts.items():
-            if here.held is None or not self._s.hidden_from_all(path):
+            if here.held is None or not self._s.permissions.hidden_from_all(path):
                 continue
             present = await self.observer.refresh(path, content=True, changing=True)
             if present.entry is None or present.entry.digest != here.held.digest:
@@ -231,32 +237,36 @@ class ChangePipeline:
 
     async def _ask(self, attempt: Attempt, plan: Apply, asks: tuple[NeedApproval, ...]) -> r.ChangeAnswer:
         """Put a plan before a person, and answer `waiting`."""
-        asked = request_of(self._s, plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
+        asked = self.request_of(plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
         event = NewEvent(f"approval:{plan.paths[0].path}", asked)
         recorded = await self._s.journal.append(AppendBatch((event,), _caused(attempt.request), new_blobs(plan)))
         return await self.answers.of(recorded[0].seq, shows=attempt.shows)
 
+    def request_of(
+        self,
+        plan: Apply,
+        provenance: Provenance,
+        *,
+        rule: str,
+        permissions: tuple[PermissionCheck, ...],
+        renews: Seq | None = None,
+    ) -> ApprovalRequested:
+        """The event that asks a person for a plan."""
+        return ApprovalRequested(
+            provenance=provenance,
+            paths=plan.paths,
+            rule=rule,
+            permissions=permissions,
+            expires_at=self._s.clock.now_ms() + self._s.permissions.policy.limits.approval_ttl_s * 1000,
+            fit=plan.fit,
+            directories=plan.directories,
+            renews=renews,
+        )
 
-def request_of(  # what the event holds
-    services: Services,
-    plan: Apply,
-    provenance: Provenance,
-    *,
-    rule: str,
-    permissions: tuple[PermissionCheck, ...],
-    renews: Seq | None = None,
-) -> ApprovalRequested:
-    """The event that asks a person for a plan."""
-    return ApprovalRequested(
-        provenance=provenance,
-        paths=plan.paths,
-        rule=rule,
-        permissions=permissions,
-        expires_at=services.clock.now_ms() + services.policy.limits.approval_ttl_s * 1000,
-        fit=plan.fit,
-        directories=plan.directories,
-        renews=renews,
-    )
+    async def outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
+        """The outlines that a decision asks for, by content."""
+        outline = self._s.parser.outline
+        return {source.digest: await outline(source.path, source.digest, source.data) for source in sources}
 
 
 def rules(asks: Iterable[NeedApproval]) -> str:

@@ -40,7 +40,7 @@ class RenameTracker:
             if not rows:
                 return None
             here, at = rows[-1].path, rows[-1].seq
-        if at is None or here in known or not self._s.readable(caller, here):
+        if at is None or here in known or not self._s.permissions.readable(caller, here):
             return None
         return Renamed(here, at, await self._base(caller, path, here, base))
 

@@ -148,7 +148,7 @@ class Undoer:
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
-            readable = all(self._s.readable(caller, name) for name in names)
+            readable = all(self._s.permissions.readable(caller, name) for name in names)
             shown = None
             if readable and room > 0 and not change.binary:
                 shown = await self._diffs.of_one(change, held.get(change.moved_from or change.path), plan.contents)

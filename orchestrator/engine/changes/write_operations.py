@@ -42,7 +42,7 @@ class Writer:
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
-        rules = self._s.policy.edits
+        rules = self._s.permissions.policy.edits
         changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
         request = ChangeRequest.of(caller, call, params)
         return await self._follow(request, "write", path, params.path, lambda now: Edit(path=now, changes=changes))
@@ -64,7 +64,7 @@ class Writer:
             return await self._write(request, raw, patch.whole, "truncate", fenced=True)
         path = self._paths.file(raw)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
-        fuzzy = self._s.policy.edits.fuzzy
+        fuzzy = self._s.permissions.policy.edits.fuzzy
         return await self._follow(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
 
     async def _follow(
@@ -107,7 +107,7 @@ class Writer:
             self._named(named, patches[0])
         caller = request.caller
         files = tuple(self._file_part(caller, patch) for patch in patches)
-        command = Patch(files=files, fuzzy=self._s.policy.edits.fuzzy)
+        command = Patch(files=files, fuzzy=self._s.permissions.policy.edits.fuzzy)
         self._permissions.refuse_early(caller, *command.required_permissions({}))
         seen = [item.path for item in files if item.patch.whole is not None and self._renames.seen(caller, item.path)]
         for path in dict.fromkeys((*command.based, *seen)):

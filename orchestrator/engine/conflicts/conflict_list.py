@@ -69,6 +69,7 @@ class ConflictList:
     async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
+        route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
         info = r.ConflictInfo(
             conflict=show(conflict.seq),
             path=found.path,
@@ -84,13 +85,13 @@ class ConflictList:
             fits=conflict.fits,
             reviewer=review.reviewer if review and review.state in ("requested", "answered") else None,
             deadline=review.deadline if review and review.state == "requested" else None,
-            route=route.name if (route := route_for(conflict, self._s.policy, self._s.state.identities)) else None,
+            route=route.name if route else None,
             moved_from=conflict.moved_from,
             moved_at=_shown(conflict.moved_at),
             deleted_at=await self._deleted_at(conflict),
         )
-        here = self._s.readable(caller, found.path)
-        readable = here and all(self._s.readable(caller, name) for name in found.names)
+        here = self._s.permissions.readable(caller, found.path)
+        readable = here and all(self._s.permissions.readable(caller, name) for name in found.names)
         current = await self._s.contents.kept_text(found.sides.current) if here else None
         reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)

@@ -76,7 +76,7 @@ class Rebaser:
         current, version = self._present(path)
         moved = msgspec.structs.replace(found.sides, current=current, current_version=version, regions=())
         note = partial(self._note, conflict, renamed)
-        if not self._s.readable_to(conflict.agent, path, *found.names):
+        if not self._s.permissions.readable_to(conflict.agent, path, *found.names):
             # whether the file holds what was proposed, or takes it, is not for its author to know
             await note(moved)
             return
@@ -151,7 +151,7 @@ class Rebaser:
 
     async def _expire(self, conflict: Conflict, message: str) -> None:
         event = ConflictExpired(conflict=conflict.seq, cause="already_applied", message=message)
-        await self._s.append(Origin(cause=conflict.seq), (conflict.stream, event))
+        await self._s.notes.append(Origin(cause=conflict.seq), (conflict.stream, event))
 
 
 async def sides_of(contents: Contents, sides: ConflictSides) -> Sides | None:

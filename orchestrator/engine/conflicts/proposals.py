@@ -86,14 +86,14 @@ class Proposals:
 
     async def _run_checks(self, conflict: Conflict, data: bytes) -> None:
         """The check command of the policy. Raises ProposalUnfit."""
-        checks = self._s.policy.checks
+        checks = self._s.permissions.policy.checks
         if not checks.command:
             return
         if self._checker is None:
             raise ProposalUnfit("check_failed", "the policy has a check command, and nothing to run it")
         author = self._s.permissions.author(conflict.agent, conflict.session)  # what it may not read is not shown
         files = (entry.path for entry in self._s.state.registry.files() if entry.path != conflict.found.path)
-        readable = [path for path in files if self._s.readable(author, path)]
+        readable = [path for path in files if self._s.permissions.readable(author, path)]
         report = await self._checker.check(checks, conflict.found.path, data, readable)
         if not report.passed:
             raise ProposalUnfit("check_failed", report.message)
@@ -128,7 +128,7 @@ class Proposals:
             events.insert(0, ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change))
         elif review is not None and review.state == "answered":
             events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
-        await self._s.append(origin, *((conflict.stream, event) for event in events))
+        await self._s.notes.append(origin, *((conflict.stream, event) for event in events))
         return answer or await self._pipeline.answers.of(seq)
 
     async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
@@ -163,7 +163,7 @@ class Proposals:
         if conflict.gone:
             return False
         author = self._s.permissions.author(conflict.agent, conflict.session)
-        verdict = self._s.verdict(author, "write", conflict.found.path, on_disk=True)
+        verdict = self._s.permissions.verdict(author, "write", conflict.found.path, on_disk=True)
         return isinstance(verdict, Allow)
 
     async def _onto_present(self, conflict: Conflict, review: Review) -> bytes:

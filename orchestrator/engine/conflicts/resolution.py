@@ -102,7 +102,10 @@ class ConflictResolver:
         """As `authorize_resolution`, by the present policy. Raises Denied, NotPermitted."""
         paths = (conflict.found.path, *conflict.found.names)
         access = {
-            path: (self._s.permit(caller, "review", path, on_disk=True), self._s.readable(caller, path))
+            path: (
+                self._s.permissions.permit(caller, "review", path, on_disk=True),
+                self._s.permissions.readable(caller, path),
+            )
             for path in paths
         }
         authorize_resolution(conflict, choice, caller.agent, access)

@@ -87,9 +87,9 @@ class Reviewing:
         """Until cancelled."""
         async with anyio.create_task_group() as self._tasks:
             while True:
-                moved = self._s.next_state_change()
+                moved = self._s.state_changes.next()
                 due = await self.look()
-                await self._s.until(moved, due)
+                await self._s.state_changes.until(moved, due)
 
     async def look(self) -> int | None:
         """Take the next step of every open conflict; the ms at which the next deadline is due."""
@@ -104,11 +104,11 @@ class Reviewing:
         conflict = self._s.state.pending.open_conflict(seq)
         if conflict is None or (conflict := await self._rebaser.follow(conflict)) is None:
             return None
-        after_s = self._s.policy.conflicts.expire_after_s
+        after_s = self._s.permissions.policy.conflicts.expire_after_s
         expires = conflict.at + after_s * 1000 if after_s else None
         if expires is not None and expires <= self._s.clock.now_ms():
             event = ConflictExpired(conflict=seq, cause="timeout", message="nobody resolved it in time")
-            await self._s.append(Origin(cause=seq), (conflict.stream, event))
+            await self._s.notes.append(Origin(cause=seq), (conflict.stream, event))
             return None
         due = await self._review(conflict) if not conflict.fits else None
         return min(filter(None, (due, expires)), default=None)
@@ -125,7 +125,7 @@ class Reviewing:
                 return review.deadline
             await self._fail(conflict, review, "reviewer_timeout", "no answer before the deadline")
             return None  # what was appended wakes the duty again
-        route = route_for(conflict, self._s.policy, self._s.state.identities)
+        route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
         if route is None:
             return None
         if review is not None and review.state == "answered":
@@ -141,7 +141,7 @@ class Reviewing:
     async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
         event = ReviewRequested(conflict=conflict.seq, reviewer=reviewer, route=route.name, deadline=deadline)
-        (recorded,) = await self._s.append(Origin(cause=conflict.seq), (conflict.stream, event))
+        (recorded,) = await self._s.notes.append(Origin(cause=conflict.seq), (conflict.stream, event))
         self._spawn(conflict, recorded.seq, partial(self._call, conflict.seq, recorded.seq, route.deadline_s))
 
     def _spawn(self, conflict: Conflict, number: Seq, work: Work) -> None:
@@ -178,7 +178,7 @@ class Reviewing:
         reviewer, caller = self._reviewers.get(review.reviewer), reviewer_caller(review.reviewer)
         if reviewer is None:
             raise ProposalUnfit("unknown_reviewer", f"no reviewer is called {review.reviewer}")
-        if not all(self._s.readable(caller, path) for path in (conflict.found.path, *conflict.found.names)):
+        if not all(self._s.permissions.readable(caller, path) for path in (conflict.found.path, *conflict.found.names)):
             raise ProposalUnfit("denied", "policy does not let a reviewer read the file")
         request = await self._context.request(conflict)
         if request is None:
@@ -238,7 +238,7 @@ class Reviewing:
             found = self._find(seq, number)
             if found is None or found[1].state != "answered":
                 return
-            route = route_for(found[0], self._s.policy, self._s.state.identities)
+            route = route_for(found[0], self._s.permissions.policy, self._s.state.identities)
             if route is not None and route.accept == "auto" and self._proposals.automatic(found[0]):
                 await self._proposals.accept(*found, by="policy", pre_approved=False)
         except CallerError as error:  # the file moved on, or is reserved: checked again then
@@ -253,7 +253,7 @@ class Reviewing:
 
     async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
         event = _failed(conflict, review, code, message, hint)
-        await self._s.append(Origin(cause=review.seq), (conflict.stream, event))
+        await self._s.notes.append(Origin(cause=review.seq), (conflict.stream, event))
 
 
 def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> ReviewFailed:

@@ -58,7 +58,7 @@ class Baseline:
         for start in range(0, len(files), ENTRIES):
             chunk = files[start : start + ENTRIES]
             entries = tuple(FoundFile(item.path, item.signature, item.mode) for item in chunk)
-            await self._s.append(Origin(), (FOUND_STREAM, FilesFound(entries=entries)))
+            await self._s.notes.append(Origin(), (FOUND_STREAM, FilesFound(entries=entries)))
 
     async def keep(self) -> None:
         """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`.
@@ -71,14 +71,14 @@ class Baseline:
             self.done.set()
 
     async def _keep(self) -> None:
-        most = self._s.policy.external.keep_max_bytes
+        most = self._s.permissions.policy.external.keep_max_bytes
         wanted = [
             entry.path
             for entry in self._s.state.registry.files()
             if (entry.digest is None or not entry.kept)
             and entry.signature is not None
             and entry.signature.size <= most
-            and not self._s.hidden_from_all(entry.path)
+            and not self._s.permissions.hidden_from_all(entry.path)
         ]
         batch: list[tuple[FoundFile, FileBytes]] = []
         size = 0
@@ -95,7 +95,7 @@ class Baseline:
 
     async def _read(self, path: WorkspacePath) -> tuple[FoundFile, FileBytes] | None:
         """A file that is still what the registry says; one that is not is looked at instead."""
-        most = self._s.policy.external.keep_max_bytes
+        most = self._s.permissions.policy.external.keep_max_bytes
         try:
             read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=most))
         except PathError:

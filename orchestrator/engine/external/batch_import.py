@@ -221,7 +221,7 @@ class BatchImporter:
         suspect = path in self._s.must_reread
         if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode) and not suspect:
             return None
-        hidden = self._s.hidden_from_all(path)
+        hidden = self._s.permissions.hidden_from_all(path)
         if stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None)):
             return MetFile(path, stat)
         read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
@@ -229,7 +229,7 @@ class BatchImporter:
         if hidden:
             same = entry is not None and entry.digest == read.digest
             return MetFile(path, read.stat, read.digest if same else None)
-        keep = len(read.data) <= self._s.policy.external.keep_max_bytes
+        keep = len(read.data) <= self._s.permissions.policy.external.keep_max_bytes
         return MetFile(path, read.stat, read.digest, read.data if keep else None)
 
     def _intended(self) -> frozenset[tuple[WorkspacePath, Digest]]:

@@ -72,7 +72,7 @@ class ExternalBatch:
 
     async def _open(self) -> None:
         if self._seq is None:
-            opened = await self._s.append(Origin(), (STREAM, ExternalBatchOpened(trigger=self._trigger)))
+            opened = await self._s.notes.append(Origin(), (STREAM, ExternalBatchOpened(trigger=self._trigger)))
             self._seq = opened[0].seq
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class ExternalBatch:
                 await self._open()
             if self._seq is not None:
                 closed = ExternalBatchClosed(group=self._seq, changes=self._changes, also=tuple(self._also))
-                await self._s.append(Origin(cause=self._seq), (STREAM, closed))
+                await self._s.notes.append(Origin(cause=self._seq), (STREAM, closed))
 
 
 async def members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:

@@ -124,7 +124,7 @@ class Observer:
         return CurrentFile(path, read.stat, entry, read.data, why)
 
     async def _look(self, path: WorkspacePath, *, content: bool, changing: bool) -> CurrentFile:
-        hidden = not changing and self._s.hidden_from_all(path)
+        hidden = not changing and self._s.permissions.hidden_from_all(path)
         entry = self._s.state.registry.get(path)
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file":

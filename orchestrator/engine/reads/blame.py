@@ -70,7 +70,7 @@ class Blamer:
             upto = f", end={end}" if end < total else ""
             follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
             last = ranges[kept].start - 1
-        await self._s.note_metadata(caller, call, path)
+        await self._s.notes.note_metadata(caller, call, path)
         return t.BlameAnswer(
             path=path,
             version_id=show(row.seq),

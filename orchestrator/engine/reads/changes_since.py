@@ -58,12 +58,16 @@ class ChangeSummaries:
             for number, change in enumerate(() if more else path_changes(recorded.event)):
                 if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
                     continue
-                if not self._s.listable(caller, change.path):
+                if not self._s.permissions.listable(caller, change.path):
                     left_out += 1
                     continue
                 # A move is listed with its new path, if that is listed.
                 target = targets.get(change.path) if change.after is None else None
-                if target is not None and self._s.listable(caller, target) and (globs is None or globs.match(target)):
+                if (
+                    target is not None
+                    and self._s.permissions.listable(caller, target)
+                    and (globs is None or globs.match(target))
+                ):
                     continue
                 row = await self._row(caller, recorded, change)
                 cost = json_size(row)
@@ -76,7 +80,7 @@ class ChangeSummaries:
                 break
             at, skip = recorded.seq, 0
         event = DirectoryListed(operation=call.operation.name, path=ROOT, globs=params.globs, entries=len(changes))
-        await self._s.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         return t.Changes(
             changes=tuple(changes),
             head=show(at if more else head),
@@ -89,7 +93,7 @@ class ChangeSummaries:
         event = recorded.event
         ours = event if isinstance(event, ChangeApplied) else None
         why = ours.provenance if ours else None
-        counts = await self._counts(change) if self._s.readable(caller, change.path) else None
+        counts = await self._counts(change) if self._s.permissions.readable(caller, change.path) else None
         source = change.moved_from
         return t.PathChanged(
             version=show(recorded.seq),
@@ -102,7 +106,7 @@ class ChangeSummaries:
             session=recorded.session,
             task=show(why.task) if why and why.task else None,
             change=show(ours.change) if ours else None,
-            moved_from=source if source is not None and self._s.listable(caller, source) else None,
+            moved_from=source if source is not None and self._s.permissions.listable(caller, source) else None,
             reverts=tuple(map(show, why.reverts)) if why else (),
             added=counts[0] if counts else None,
             removed=counts[1] if counts else None,

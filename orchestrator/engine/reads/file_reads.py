@@ -82,7 +82,7 @@ class Reader:
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         path = self._paths.file(params.path)
-        verdict = self._s.permit(caller, "read", path)
+        verdict = self._s.permissions.permit(caller, "read", path)
         async with self._s.locks.shared(path):
             warned: tuple[str, ...] = ()
             if params.at is not None:
@@ -101,9 +101,9 @@ class Reader:
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
         path = self._paths.either(params.path)
-        self._s.permit(caller, "list", path)
+        self._s.permissions.permit(caller, "list", path)
         async with self._s.locks.shared(path):
-            readable = self._s.readable(caller, path)
+            readable = self._s.permissions.readable(caller, path)
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
             present = await self._observer.refresh_for_display(path, content=readable and small)
@@ -112,7 +112,7 @@ class Reader:
             document = None
             if data is not None and digest is not None:
                 document = await self._s.contents.text(digest, data)
-            await self._s.note_metadata(caller, call, path)
+            await self._s.notes.note_metadata(caller, call, path)
         if stat is None:
             return r.FileFacts(path=path, exists=False)
         return r.FileFacts(
@@ -138,9 +138,9 @@ class Reader:
 
     def sensitivity(self, caller: Caller, path: WorkspacePath) -> str:
         """`secret`: its content is not shown. `guarded`: changing it needs a person. Else `normal`."""
-        if not self._s.readable(caller, path):
+        if not self._s.permissions.readable(caller, path):
             return "secret"
-        return "guarded" if isinstance(self._s.verdict(caller, "write", path), NeedApproval) else "normal"
+        return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
 
     async def _granted(self, caller: Caller, call: Call, shown: Shown, verdict: NeedApproval) -> Seq:
         """A grant for exactly this read, or a request for one and a refusal that names it."""
@@ -156,10 +156,10 @@ class Reader:
                 paths=(PathChange(path, shown.digest, shown.digest),),
                 rule=f"{verdict.rule}: {verdict.reason}",
                 permissions=(PermissionCheck("read", path),),
-                expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
+                expires_at=self._s.clock.now_ms() + self._s.permissions.policy.limits.approval_ttl_s * 1000,
                 read_version=version,
             )
-            recorded = await self._s.append(caller.origin(call), (f"approval:{path}", request))
+            recorded = await self._s.notes.append(caller.origin(call), (f"approval:{path}", request))
             number = recorded[0].seq
         raise ApprovalRequired(
             f"reading {path} needs a person's yes: {verdict.reason}",
@@ -203,9 +203,9 @@ class Reader:
         if version == NO_VERSION:
             event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
         if approval is None:
-            await self._s.note_shown(caller, call, event)
+            await self._s.notes.note_shown(caller, call, event)
         else:  # what uses a grant up must be kept
-            await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+            await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
         if last < total and (end is None or last < wanted):
             asked = f', at="{show(version)}"' if params.at is not None else ""

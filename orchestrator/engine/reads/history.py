@@ -44,7 +44,7 @@ class Historian:
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._paths.file(params.path)
-        self._s.permit(caller, "list", path)
+        self._s.permissions.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=False)
@@ -53,11 +53,11 @@ class Historian:
             if present.stat is not None and present.stat.kind != "file":
                 required(present)
             raise FileNotFound(path, "the journal knows no file of this name")
-        readable = self._s.readable(caller, path)
+        readable = self._s.permissions.readable(caller, path)
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
         versions = versions[: room.first((json_size(version), 1) for version in versions)]
-        await self._s.note_metadata(caller, call, path)
+        await self._s.notes.note_metadata(caller, call, path)
         return r.History(
             path=path,
             versions=tuple(versions),
@@ -143,7 +143,7 @@ class Historian:
             to_version=right.seq,
             seen=seen if right.digest and fitting.shown and right.seq else None,
         )
-        await self._s.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         return r.Diff(
             path=path,
             from_version=show(left.seq),

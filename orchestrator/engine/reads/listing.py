@@ -51,7 +51,7 @@ class Lister:
         depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
-        self._s.permit(caller, "list", path, directory=True)
+        self._s.permissions.permit(caller, "list", path, directory=True)
         stat, flat = self._s.workspace.stat(path), depth == 1
         if stat is None:
             raise FileNotFound(path, "there is no such directory")
@@ -65,7 +65,7 @@ class Lister:
                 for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden)
                 if not (files_only and item.stat.kind == "directory")
                 and (wanted is None or wanted.match(below(path, item.path)))
-                and self._s.listable(caller, item.path)
+                and self._s.permissions.listable(caller, item.path)
             ]
             return sorted(chosen, key=lambda item: _cursor(item, flat=flat))
 
@@ -76,7 +76,7 @@ class Lister:
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))
-        await self._s.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         truncated = len(rest) > len(page)
         return r.Listing(
             path=path,
@@ -95,7 +95,7 @@ class Lister:
             type=TYPES[stat.kind if item.valid else "other"],  # type: ignore[arg-type]  # a table of the literals
             name=item.name,
             path=item.path,
-            size=stat.signature.size if not is_file or self._s.readable(caller, item.path) else None,
+            size=stat.signature.size if not is_file or self._s.permissions.readable(caller, item.path) else None,
             last_modified=stat.signature.mtime_ns // 1_000_000,
             target=stat.target,
             version_id=show(known.version) if known and current else None,

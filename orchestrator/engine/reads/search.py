@@ -87,7 +87,7 @@ class Searcher:
             self._s.permissions.permit_now(caller, "search", start)
             sweep, shown = Sweep(), [start]
         else:
-            self._s.permit(caller, "list", start)
+            self._s.permissions.permit(caller, "list", start)
             sweep = await self._sweep(caller, start, params.globs, pattern, invert=params.invert)
             shown = [] if params.count_only else sorted(sweep.counts)
         for path in [path for path in shown if path >= (skip_path or "")]:
@@ -113,7 +113,7 @@ class Searcher:
             left_out=sweep.left_out,
             tokens=sum(tokens.estimate(hit.text) for hit in page.hits),
         )
-        await self._s.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         return r.SearchResult(
             hits=tuple(page.hits),
             total=total,
@@ -141,7 +141,7 @@ class Searcher:
                     continue
                 if wanted is not None and not wanted.match(below(start, path)):
                     continue
-                if not isinstance(self._s.verdict(caller, "search", path), Allow):
+                if not isinstance(self._s.permissions.verdict(caller, "search", path), Allow):
                     sweep.left_out += 1
                     continue
                 try:

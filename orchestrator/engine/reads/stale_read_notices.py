@@ -96,7 +96,7 @@ class StaleReadNotifier:
                 notified.append(NotifiedPath(path, found.version, _shown(notice, found)))
             left.popleft()
         if notified:
-            await self._s.note_shown(caller, None, NoticeShown(session=caller.session, paths=tuple(notified)))
+            await self._s.notes.note_shown(caller, None, NoticeShown(session=caller.session, paths=tuple(notified)))
         if notices and (more_files := sum(self._may_see(caller, path, view) for path, view in left)):
             notices[-1] = msgspec.structs.replace(notices[-1], more_files=more_files)
         if not left:
@@ -115,7 +115,7 @@ class StaleReadNotifier:
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
-        self._s.permit(caller, "list", path)
+        self._s.permissions.permit(caller, "list", path)
         self._s.permissions.permit_now(caller, "read", path)  # lines that were read and changed tell of its content
         async with self._s.locks.shared(path):
             await self._observer.refresh(path, content=True)
@@ -135,7 +135,7 @@ class StaleReadNotifier:
                         since=show(found.since),
                     )
                 )
-        await self._s.note_metadata(caller, call, path)
+        await self._s.notes.note_metadata(caller, call, path)
         entry = self._s.state.registry.get(path)
         return n.StaleReadersAnswer(
             path=path,
@@ -149,7 +149,7 @@ class StaleReadNotifier:
         kind: Literal["changed", "deleted", "moved"] = (
             "deleted" if found.present is None else "moved" if moved is not None else "changed"
         )
-        readable = self._s.readable(caller, found.path)
+        readable = self._s.permissions.readable(caller, found.path)
         diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
         return r.Notice(
             path=found.path,
@@ -158,7 +158,7 @@ class StaleReadNotifier:
             since=show(found.since),
             changes=found.changes,
             version_id=show(found.version) if found.present is not None else None,
-            moved_from=moved if moved is not None and self._s.listable(caller, moved) else None,
+            moved_from=moved if moved is not None and self._s.permissions.listable(caller, moved) else None,
             lines=_lines(found, readable=readable),
             more_lines=max(0, len(found.pieces) - MOST_PIECES),
             diff=diff or None,
@@ -168,8 +168,8 @@ class StaleReadNotifier:
     def _may_see(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
         names = {path, *(read_record.path for read_record in view.read_records)}
-        denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
-        return self._s.listable(caller, path) and not denied
+        denied = any(isinstance(self._s.permissions.verdict(caller, "read", name), Deny) for name in names)
+        return self._s.permissions.listable(caller, path) and not denied
 
 
 def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:

@@ -32,7 +32,7 @@ class TimeTravel:
         entries: list[t.TreeEntry] = []
         unlisted = held = 0
         for number, row in enumerate(rows, 1):
-            if not self._s.listable(caller, row.path):
+            if not self._s.permissions.listable(caller, row.path):
                 unlisted += 1
                 continue
             kept = row.digest is not None and row.digest not in lacking
@@ -42,7 +42,7 @@ class TimeTravel:
                 more, rows = more or number < len(rows), rows[:number]
                 break
         event = DirectoryListed(operation=call.operation.name, path=ROOT, entries=len(entries))
-        await self._s.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         return t.Tree(
             at=show(at),
             entries=tuple(entries),
@@ -62,7 +62,7 @@ class TimeTravel:
     async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
         """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
         left_out: t.LeftOut | None = None if kept else "not_kept"
-        readable, data = self._s.readable(caller, row.path), None
+        readable, data = self._s.permissions.readable(caller, row.path), None
         if not readable:
             left_out = "policy"
         small = row.digest is not None and row.size is not None and row.size <= t.SMALL_BYTES
@@ -89,7 +89,7 @@ class TimeTravel:
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} is after the end, {len(data)}")
         if params.offset == 0:
-            await self._s.note_metadata(caller, call, path)
+            await self._s.notes.note_metadata(caller, call, path)
         end = min(params.offset + params.limit, len(data))
         return t.Content(
             path=path,

@@ -67,7 +67,7 @@ class TreeDiffs:
         await wait_for_changes(self._s, max(span.left, span.right))
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
         found = self._parted(caller, differences(left, right))
-        listed = [item for item in found if self._s.listable(caller, item.path)]
+        listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
         for item in listed:
@@ -75,7 +75,7 @@ class TreeDiffs:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.note_shown(caller, call, *page.events)
+        await self._s.notes.note_shown(caller, call, *page.events)
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=warned)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
@@ -131,7 +131,9 @@ class TreeDiffs:
         parted: list[Difference] = []
         for item in found:
             renamed = item.old is not None and item.new is not None and item.old.path != item.new.path
-            if not renamed or all(self._s.readable(caller, row.path) for row in (item.old, item.new) if row):
+            if not renamed or all(
+                self._s.permissions.readable(caller, row.path) for row in (item.old, item.new) if row
+            ):
                 parted.append(item)
             else:
                 parted += [Difference(item.old, None), Difference(None, item.new)]
@@ -140,7 +142,7 @@ class TreeDiffs:
     async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.LeftOut:
         """How a file changed; or why no more is shown than that it did."""
         rows = [row for row in (item.old, item.new) if row is not None]
-        if not self._s.readable(caller, item.path):
+        if not self._s.permissions.readable(caller, item.path):
             return "policy"
         for row in rows:
             if not await self._past.readable(caller, row):

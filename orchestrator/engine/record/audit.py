@@ -83,7 +83,7 @@ class Entries:
 
     def __init__(self, services: Services, caller: Caller) -> None:
         self._journal = services.journal
-        self._readable = cache(partial(services.readable, caller))
+        self._readable = cache(partial(services.permissions.readable, caller))
 
     async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> r.JournalEntry:
         """One event; with `path` a scan's list is cut down to it."""

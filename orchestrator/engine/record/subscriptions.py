@@ -62,7 +62,7 @@ class Follower:
         globs = Globs(params.globs) if params.globs else None
         after = self._s.journal.head if params.after is None else position(self._s, params.after, parameter="after")
         noted = DirectoryListed(operation="subscribe", path=ROOT, globs=params.globs)
-        await self._s.note_shown(caller, None, noted)
+        await self._s.notes.note_shown(caller, None, noted)
         return after, self._events(caller, after, params, globs, check_authorized)
 
     async def _events(
@@ -102,7 +102,7 @@ class Follower:
             return False
         for path in map(WorkspacePath, shown.paths):
             view = reader.views.get(path)
-            if view is None or view.touched < recorded.seq or not self._s.readable(caller, path):
+            if view is None or view.touched < recorded.seq or not self._s.permissions.readable(caller, path):
                 continue
             if await self._sets.stale(session, path, view) is not None:
                 return True
@@ -115,7 +115,7 @@ class Follower:
         event: Event | None = recorded.event
         own = caller.is_person or recorded.session == caller.session
         if not own:  # a change by somebody else, of the paths that the caller may list
-            listable = partial(self._s.listable, caller)
+            listable = partial(self._s.permissions.listable, caller)
             event = without_paths(recorded.event, listable) if recorded.event.changes_files else None
         if event is None:
             return None
@@ -131,5 +131,5 @@ class Follower:
             session=recorded.session,
             path=paths[0] if paths else None,
             paths=paths,
-            event=visible(event, recorded.stream, partial(self._s.readable, caller), of=recorded.event),
+            event=visible(event, recorded.stream, partial(self._s.permissions.readable, caller), of=recorded.event),
         )

@@ -22,10 +22,10 @@ from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.timestamps import written
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.services import Services
+from orchestrator.engine.notes import Notes
 from orchestrator.logs import logger
-from orchestrator.ports.journal import EventFilter, VerifyReport
-from orchestrator.ports.machine import Signer
+from orchestrator.ports.journal import EventFilter, Journal, VerifyReport
+from orchestrator.ports.machine import Clock, Signer
 
 PAUSE_S = 0.002
 """Between two slices, so that callers have the interpreter at least half of the time."""
@@ -34,8 +34,8 @@ PAUSE_S = 0.002
 class Verification:
     """What a start leaves out because it grows with the journal: all pages, and the chain from the first event."""
 
-    def __init__(self, services: Services, stop_writes: Callable[[str], None]) -> None:
-        self._s, self._stop_writes = services, stop_writes
+    def __init__(self, journal: Journal, clock: Clock, stop_writes: Callable[[str], None]) -> None:
+        self._journal, self._clock, self._stop_writes = journal, clock, stop_writes
         self._log = logger("engine")
         self.checked = "running"
         """For `status`: `running`, `@N` when the chain up to there and the pages are whole, or `failed: …`."""
@@ -48,7 +48,7 @@ class Verification:
         """Check once. Damage stops the writes: nothing is built on a damaged journal."""
         checked = Seq(0)
         try:
-            async with aclosing(self._s.journal.checks()) as slices:
+            async with aclosing(self._journal.checks()) as slices:
                 async for at in slices:
                     checked, self.unread = at.seq, at.unread
                     await anyio.sleep(PAUSE_S)
@@ -66,8 +66,8 @@ class Verification:
 
     async def journal_verify(self, caller: Caller, call: Call, params: p.JournalVerify) -> r.VerifyAnswer:
         checkpoint = parse_checkpoint(params.checkpoint) if params.checkpoint is not None else None
-        answer = verified(await self._s.journal.verify(checkpoint))
-        self.whole = f"{answer.verdict}; up to {answer.head}, {written(self._s.clock.now_ms())}"
+        answer = verified(await self._journal.verify(checkpoint))
+        self.whole = f"{answer.verdict}; up to {answer.head}, {written(self._clock.now_ms())}"
         return answer
 
 
@@ -88,20 +88,26 @@ class CheckpointSigner:
     """Signs the chain's end."""
 
     def __init__(
-        self, services: Services, signer: Signer, *, every_events: int = EVERY_EVENTS, every_s: float = EVERY_S
+        self,
+        journal: Journal,
+        notes: Notes,
+        signer: Signer,
+        *,
+        every_events: int = EVERY_EVENTS,
+        every_s: float = EVERY_S,
     ) -> None:
-        self._s, self._signer = services, signer
+        self._journal, self._notes, self._signer = journal, notes, signer
         self._every_events, self._every_s = every_events, every_s
         self._log = logger("sealing")
         self._one_at_a_time = anyio.Lock()
         self._sealed = 0
         """Up to here nothing has to be signed: the head of the last checkpoint, and the checkpoint's own event."""
         self._wanted, self._reached = 0, anyio.Event()
-        services.journal.subscribe(self._look)
+        journal.subscribe(self._look)
 
     @property
     def _new(self) -> int:
-        return self._s.journal.head - self._sealed
+        return self._journal.head - self._sealed
 
     def _look(self, _: Recorded) -> None:
         if self._new >= self._wanted:
@@ -109,7 +115,7 @@ class CheckpointSigner:
 
     async def begin(self) -> None:
         """Learn where the last checkpoint of an earlier run is."""
-        last = await self._s.journal.newest(EventFilter(tags=(tag_of(CheckpointSigned),)), limit=1, archived=False)
+        last = await self._journal.newest(EventFilter(tags=(tag_of(CheckpointSigned),)), limit=1, archived=False)
         if last and isinstance(last[0].event, CheckpointSigned):
             self._sealed = last[0].event.head + 1
 
@@ -133,13 +139,13 @@ class CheckpointSigner:
         try:
             await self.seal()
         except OrchestratorError as error:
-            self._sealed = self._s.journal.head
+            self._sealed = self._journal.head
             self._log.warning("no checkpoint was signed", code=error.code, message=error.message)
 
     async def seal(self, origin: Origin | None = None) -> tuple[Recorded, CheckpointSigned]:
         """Sign the end as it is now. Raises SigningKeyUnusable, VersionUnknown (nothing to sign), WritesStopped."""
         async with self._one_at_a_time:
-            journal = self._s.journal
+            journal = self._journal
             last = await journal.event(journal.head)
             if last is None:
                 raise VersionUnknown("the journal is empty, so there is nothing to sign")
@@ -149,7 +155,7 @@ class CheckpointSigner:
             event = CheckpointSigned(
                 journal=journal.id, head=last.seq, head_hash=head_hash, key=key, signature=signature
             )
-            (recorded,) = await self._s.append(origin or Origin(), (STREAM, event))
+            (recorded,) = await self._notes.append(origin or Origin(), (STREAM, event))
             self._sealed = last.seq + 1
             return recorded, event
 
