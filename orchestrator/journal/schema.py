@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -95,6 +95,10 @@ def open_reader(path: Path) -> sqlite3.Connection:
         return connection
 
 
+DATABASE_FILES = 4
+"""Descriptors of one connection: the database, its log, the log's index, a temporary file."""
+
+
 def _connect(place: Path | str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S)
 
@@ -130,11 +134,13 @@ def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
 
 
 def lacking_descriptor(what: str) -> OrchestratorError | None:
-    """SQLite does not say why a file could not be opened: opening one more shows it."""
-    try:
-        os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    except OSError as error:
-        return system_trouble(error, what)
+    """SQLite does not say why it could not open a file: as many descriptors as a database takes show it."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(DATABASE_FILES):
+                opened.callback(os.close, os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        except OSError as error:
+            return system_trouble(error, what)
     return None
 
 
