@@ -25,7 +25,7 @@ stop: $(STAMP) ## end the daemon of WORKSPACE
 	@$(BIN)/orchestrator --workspace "$(WORKSPACE)" stop
 
 test: $(STAMP) ## run everything that needs no opt-in
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -49,7 +49,7 @@ bench: $(STAMP) ## ratios beside the peers, in one run
 	$(BIN)/python -m tests.benchmarks
 
 soak: $(STAMP) ## long random runs: kills at random moments, every fault, thousands of merges
-	$(BIN)/python -m pytest -n auto -m soak tests/crash tests/daemon tests/core
+	$(BIN)/python -m pytest -n auto --dist worksteal -m soak tests/crash tests/daemon tests/core
 
 load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs the machine for itself
 	$(BIN)/python -m pytest -m load tests/daemon

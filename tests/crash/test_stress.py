@@ -19,7 +19,6 @@ pytestmark = pytest.mark.anyio
 
 PROCESSES = 4
 AGENTS_EACH = 4
-EDITS = 200
 FILES = ("one.txt", "two.txt", "three.txt")
 AGENTS = tuple(f"agent{n:02}" for n in range(PROCESSES * AGENTS_EACH))
 SHARED = "whose turn: {}\n"
@@ -42,14 +41,14 @@ class Done(msgspec.Struct, frozen=True):
     conflict: str | None
 
 
-async def edit_all(files: FileAccess, agent: str) -> list[Done]:
+async def edit_all(files: FileAccess, agent: str, edits: int) -> list[Done]:
     """Own lines are set one after the other; every tenth edit goes for the line of all, from a base that may be old."""
     chance = random.Random(agent)
     own = dict.fromkeys(FILES, f"{agent}: 0\n")
     bases: dict[str, str] = {}
     shared: dict[str, str] = {}
     done: list[Done] = []
-    for number in range(1, EDITS + 1):
+    for number in range(1, edits + 1):
         path = chance.choice(FILES)
         fight = number % 10 == 0
         if path not in bases or (fight and chance.random() < 0.5):
@@ -71,22 +70,24 @@ async def edit_all(files: FileAccess, agent: str) -> list[Done]:
     return done
 
 
-async def _agents(socket: str, workspace: str, names: list[str]) -> None:
+async def _agents(socket: str, workspace: str, edits: int, names: list[str]) -> None:
     async def one(name: str) -> list[Done]:
         async with FileAccess.connect(workspace, agent=name, socket=socket) as files:
-            return await edit_all(files, name)
+            return await edit_all(files, name, edits)
 
     done = [item for items in await asyncio.gather(*map(one, names)) for item in items]
     sys.stdout.buffer.write(msgspec.json.encode(done))
 
 
-async def test_no_edit_is_lost(daemon: RunningDaemon) -> None:
+@pytest.mark.parametrize("edits", [60, pytest.param(200, marks=pytest.mark.soak)])
+async def test_no_edit_is_lost(daemon: RunningDaemon, edits: int) -> None:
     async with daemon.client("maker") as maker:
         for name in FILES:
             await maker.write_file(name, start_text(name), mode="create")
     processes = [
         await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tests.crash.test_stress", str(daemon.socket), str(daemon.workspace)),
+            str(edits),
             *AGENTS[n * AGENTS_EACH : (n + 1) * AGENTS_EACH],
             env={**daemon.env, "PYTHONPATH": os.getcwd()},
             stdout=asyncio.subprocess.PIPE,
@@ -96,7 +97,7 @@ async def test_no_edit_is_lost(daemon: RunningDaemon) -> None:
     told = [(await process.communicate())[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * PROCESSES
     done = [item for text in told for item in msgspec.json.decode(text, type=list[Done])]
-    assert len(done) == PROCESSES * AGENTS_EACH * EDITS
+    assert len(done) == PROCESSES * AGENTS_EACH * edits
 
     applied = [item for item in done if item.status == "applied"]
     for name in FILES:
@@ -163,4 +164,4 @@ async def assert_conflicts_are_kept(daemon: RunningDaemon, clashed: list[Done]) 
 
 
 if __name__ == "__main__":
-    asyncio.run(_agents(sys.argv[1], sys.argv[2], sys.argv[3:]))
+    asyncio.run(_agents(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]))
