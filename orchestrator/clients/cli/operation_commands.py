@@ -122,7 +122,7 @@ def parameters(
         if not required:
             shape["default"] = default
         if field.name not in files and len(kinds) == 2:  # a version is a text or a number
-            shape["metavar"] = "@N"
+            shape["metavar"] = "@N|TIME" if "ISO 8601" in about else "@N"
         many = isinstance(kinds[0], VarTupleType)
         if field.required or (field.name == "path" and all(isinstance(each, click.Argument) for each in made)):
             made.append(click.Argument([field.name], required=required, nargs=-1 if many else 1, **shape))
