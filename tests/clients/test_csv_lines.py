@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.render.csv_lines import COLUMNS, csv_lines
+from orchestrator.clients.cli.journal import CSV_COLUMNS, csv_lines
 
 
 @pytest.mark.parametrize(("agent", "shown"), [
@@ -28,7 +28,7 @@ from orchestrator.clients.render.csv_lines import COLUMNS, csv_lines
 def test_cell(agent: Any, shown: str) -> None:
     line = json.dumps({"seq": "@7", "at": 0, "kind": "k", "stream": "s", "agent": agent})
     head, row = csv.reader(io.StringIO(csv_lines(line, header=True), newline=""))
-    assert tuple(head) == COLUMNS
+    assert tuple(head) == CSV_COLUMNS
     assert dict(zip(head, row, strict=True))["agent"] == shown
     assert row[0] == "7"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import sys
 import time
 from functools import partial
@@ -24,20 +27,28 @@ from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REB
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
 from orchestrator.clients.cli.output import new_file
-from orchestrator.clients.render.csv_lines import csv_lines
 from orchestrator.clients.render.text import content, some, when
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
+from orchestrator.core.timestamps import written
 
 RECONNECT_S = 30.0
 """How long the daemon may be away while it is followed; as over stdio."""
 
 PAUSE_S = 0.2
 
+CSV_COLUMNS = (
+    *("seq", "time", "kind", "outcome", "agent", "session", "owner", "operation", "stream", "paths"),
+    *("arguments", "took_us", "tokens", "approval", "cause", "changes", "event"),
+)
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins with one of these is a formula to the programs that people open such files with."""
+
 
 query = OperationCommand(JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
     JOURNAL_ARCHIVE,
-    about="Move old events into compressed, compressed files with a checksum; they stay readable.",
+    about="Move old events into compressed files with a checksum; they stay readable.",
     options=(click.Option(["--before"], required=True, metavar="@N", help="Every event before this one."),),
 )
 
@@ -74,7 +85,7 @@ def _follow(settings: Settings, wanted: Subscribe) -> int:
             with settings.connect() as connection:
                 wanted = msgspec.structs.replace(wanted, after=connection.subscribe(wanted).after)
                 for event in connection.events():
-                    _print_event(event, json=settings.json)
+                    _print_event(event, as_json=settings.json)
                     wanted = msgspec.structs.replace(wanted, after=event.seq)
         except DaemonRestarted:
             give_up = time.monotonic() + RECONNECT_S
@@ -84,8 +95,8 @@ def _follow(settings: Settings, wanted: Subscribe) -> int:
             time.sleep(PAUSE_S)
 
 
-def _print_event(event: FeedEvent, *, json: bool) -> None:
-    if json:
+def _print_event(event: FeedEvent, *, as_json: bool) -> None:
+    if as_json:
         echo_json(event)
     else:
         about = some([*map(escaped, event.paths)])
@@ -104,7 +115,7 @@ def export(settings: Settings, params: JournalExport, *, out: str | None, format
     with new_file(settings, out) as file, settings.connect() as connection:
         write = file.write if file is not None else texts.append if settings.json else partial(_print, format)
         while more:
-            page = connection.call("journal_export", params, ExportPage)
+            page = connection.call(JOURNAL_EXPORT, params)
             write(page.text if format == "jsonl" else csv_lines(page.text, header=params.after == "@0"))
             events, more = events + page.events, page.more
             params = msgspec.structs.replace(params, after=page.after)
@@ -112,6 +123,29 @@ def export(settings: Settings, params: JournalExport, *, out: str | None, format
         return settings.show(ExportPage(text="".join(texts), events=events, after=page.after))
     echo(f"{plural(events, 'event')}; the last is {page.after}", err=True)
     return DONE
+
+
+def csv_lines(entries: str, *, header: bool) -> str:
+    """RFC 4180: positions as bare numbers, lists and records as JSON in their cell, no cell a formula."""
+    text = io.StringIO()
+    rows = csv.writer(text)
+    if header:
+        rows.writerow(CSV_COLUMNS)
+    for line in entries.splitlines():
+        entry: dict[str, Any] = json.loads(line)
+        changes = entry.get("paths", [])
+        for position in ("seq", "approval", "cause"):
+            entry[position] = (entry.get(position) or "").removeprefix("@")
+        entry |= {"time": written(entry["at"]), "paths": " ".join(one["path"] for one in changes), "changes": changes}
+        rows.writerow([_cell(entry.get(column)) for column in CSV_COLUMNS])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == []:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _print(format: str, text: str) -> None:
