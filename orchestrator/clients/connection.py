@@ -12,10 +12,9 @@ from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 import msgspec
 
 from orchestrator.api import locations, processes
-from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
+from orchestrator.api.feed import SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refused_text
-from orchestrator.api.operation import AnyOperation
-from orchestrator.api.operations import BY_NAME
+from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
 from orchestrator.clients.running_daemon import find, kill_hint
@@ -87,15 +86,14 @@ class Asked(NamedTuple):
         return DaemonRestarted(f"the daemon ended while {self.operation.name} was open", details=details)
 
 
-def asked(id: int, operation: str, params: Params) -> Asked:
+def asked(id: int, operation: AnyOperation, params: Params) -> Asked:
     """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`.
 
     Raises RemoteError, as the daemon would, for a text that no line can carry.
     """
-    known = METHODS.get(operation) or BY_NAME[operation]
     values = _given(params)
     request_id = values.get("request_id")
-    if request_id is None and known.writes and known.takes("request_id"):
+    if request_id is None and operation.writes and operation.takes("request_id"):
         request_id = values["request_id"] = uuid.uuid4().hex
     try:
         written = msgspec.json.encode(values)
@@ -105,8 +103,8 @@ def asked(id: int, operation: str, params: Params) -> Asked:
             raise
         refusal = Refusal(code=odd.code, message=odd.message, hint=odd.hint, details=dict(odd.details))
         raise RemoteError(refusal) from error
-    request = Request(method=operation, id=id, params=msgspec.Raw(written))
-    return Asked(id, known, request_id, msgspec.json.encode(request) + b"\n")
+    request = Request(method=operation.name, id=id, params=msgspec.Raw(written))
+    return Asked(id, operation, request_id, msgspec.json.encode(request) + b"\n")
 
 
 def welcomed(line: bytes) -> Welcome:
@@ -176,14 +174,11 @@ class Connection:
         self._lines.close()
         self._socket.close()
 
-    def call(self, operation: str, params: Params, result: type[R]) -> R:
-        """Call an operation and wait for its answer. `result` is the catalogue's type of it.
+    def call(self, operation: Operation[..., Any, R], params: Params) -> R:
+        """Call an operation and wait for its answer.
 
         Raises RemoteError with the daemon's refusal, DaemonRestarted where the connection ends.
         """
-        known = METHODS.get(operation) or BY_NAME[operation]
-        if known.result is not result:
-            raise TypeError(f"{operation} answers {known.result.__name__}, not {result.__name__}")
         self._last += 1
         call = asked(self._last, operation, params)
         try:
@@ -199,7 +194,7 @@ class Connection:
 
     def subscribe(self, params: Subscribe) -> Subscribed:
         """Begin a feed, to be read with `events`; the connection is of no other use after. Raises as `call`."""
-        return self.call(SUBSCRIBE.name, params, Subscribed)
+        return self.call(SUBSCRIBE, params)
 
     def events(self) -> Iterator[FeedEvent]:
         """The events of the feed, without end. Raises DaemonRestarted, RemoteError where the daemon ends it."""

@@ -124,11 +124,11 @@ class FileAccess(OperationMethods):
                 self._feeds[answer.subscription] = events
 
         async def begin(position: str | int | None) -> None:
-            await self._ask(SUBSCRIBE.name, msgspec.structs.replace(wanted, after=position), answered)
+            await self._call(SUBSCRIBE, msgspec.structs.replace(wanted, after=position), answered)
 
         async def end(subscription: int) -> None:
             self._feeds.pop(subscription, None)
-            await self._ask(UNSUBSCRIBE.name, Unsubscribe(subscription=subscription))
+            await self._call(UNSUBSCRIBE, Unsubscribe(subscription=subscription))
 
         events = Events(begin, end)
         await begin(after)
@@ -139,12 +139,9 @@ class FileAccess(OperationMethods):
                 await events.close()
             self._feeds.pop(events.subscription, None)
 
-    async def _call(self, operation: AnyOperation, params: Params) -> Result:
-        return await self._ask(operation.name, params)
-
-    async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
+    async def _call(self, operation: AnyOperation, params: Params, answered: Answered | None = None) -> Result:
         self._last += 1
-        call = asked(self._last, name, params)
+        call = asked(self._last, operation, params)
         if self._ended:
             raise DaemonUnreachable("the daemon has closed the connection")
         waiting = self._open[call.id] = _Waiting(call, answered)

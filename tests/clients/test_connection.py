@@ -16,7 +16,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.framing import PROTOCOL, Preamble, Refusal
 from orchestrator.api.operation import AnyOperation
-from orchestrator.api.operations import OPERATIONS
+from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT, STOP
 from orchestrator.clients.connection import Caller, Connection, RemoteError, asked, socket_of
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
@@ -61,8 +61,8 @@ def rpc(workspace: Path) -> Iterator[RpcDaemon]:
 def test_a_typed_call(rpc: RpcDaemon) -> None:
     with Connection(socket_of(None), Caller(client="t")) as connection:
         assert connection.welcome.session == "s-1"
-        assert connection.call("read_file", p.ReadFile(path="a.py"), r.FileText) == TEXT
-        assert connection.call("edit_file", p.EditFile("a", ()), r.ChangeAnswer) == APPLIED
+        assert connection.call(READ_FILE, p.ReadFile(path="a.py")) == TEXT
+        assert connection.call(EDIT_FILE, p.EditFile("a", ())) == APPLIED
     read, edit = rpc.calls
     assert read == ("read_file", {"path": "a.py"}), "defaults are left out"
     assert len(edit[1]["request_id"]) == 32
@@ -79,16 +79,16 @@ def test_an_agent_is_no_person(rpc: RpcDaemon, caller: Caller) -> None:
 def test_a_refusal_is_raised_whole(rpc: RpcDaemon) -> None:
     with Connection(socket_of(None), Caller()) as connection:
         with pytest.raises(RemoteError, match="a rule says no") as caught:
-            connection.call("delete_file", p.DeleteFile(path="a"), r.ChangeAnswer)
+            connection.call(DELETE_FILE, p.DeleteFile(path="a"))
         assert caught.value.refusal == DENIED
         assert (caught.value.code, caught.value.hint, caught.value.shown) == ("denied", "Do not.", "1  x")
-        assert connection.call("read_file", p.ReadFile(path="a.py"), r.FileText) == TEXT
+        assert connection.call(READ_FILE, p.ReadFile(path="a.py")) == TEXT
 
 
 @pytest.mark.usefixtures("rpc")
 def test_the_end_of_the_daemon_names_the_request() -> None:
     with Connection(socket_of(None), Caller()) as connection, pytest.raises(DaemonRestarted) as caught:
-        connection.call("revert", p.Revert(change="@3", request_id="mine"), r.ChangeAnswer)
+        connection.call(REVERT, p.Revert(change="@3", request_id="mine"))
     assert caught.value.details == {"request_id": "mine"}
 
 
@@ -105,9 +105,9 @@ def test_nothing_answers(daemon: FakeDaemon) -> None:
 
 
 def test_a_request_id_only_where_there_is_a_place_for_it() -> None:
-    assert asked(1, "stop", p.Params()).request_id is None
-    assert asked(1, "read_file", p.ReadFile(path="a")).request_id is None
-    assert asked(1, "revert", p.Revert(change="@1")).request_id is not None
+    assert asked(1, STOP, p.Params()).request_id is None
+    assert asked(1, READ_FILE, p.ReadFile(path="a")).request_id is None
+    assert asked(1, REVERT, p.Revert(change="@1")).request_id is not None
 
 
 # --- the Python client --------------------------------------------------------------------

@@ -16,7 +16,7 @@ import msgspec
 from structlog.testing import capture_logs
 
 from orchestrator.api.framing import PROTOCOL, Preamble, Request
-from orchestrator.api.operations import BY_NAME
+from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import JournalEntry, Result
 from orchestrator.clients.connection import asked
@@ -49,12 +49,12 @@ class Within(FileAccess):
     def __init__(self, dispatcher: Dispatcher, caller: Caller) -> None:
         self._dispatcher, self._caller = dispatcher, caller
 
-    async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
-        call = asked(0, name, params)
+    async def _call(self, operation: AnyOperation, params: Params, answered: Answered | None = None) -> Result:
+        call = asked(0, operation, params)
         values = msgspec.json.decode(call.line)["params"]
-        request = Request(method=name, params=msgspec.Raw(msgspec.json.encode(values)))
+        request = Request(method=operation.name, params=msgspec.Raw(msgspec.json.encode(values)))
         result = await self._dispatcher.run(self._caller, request)
-        decoded: Result = msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
+        decoded: Result = msgspec.json.decode(msgspec.json.encode(result), type=operation.result)
         return decoded
 
 

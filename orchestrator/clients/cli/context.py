@@ -87,7 +87,7 @@ class Settings:
         """The same with the parameters as one value."""
         with self.connect() as connection:
             try:
-                return connection.call(operation.name, params, operation.result)
+                return connection.call(operation, params)
             finally:
                 for notice in connection.notices:
                     for line in render.noticed(notice):

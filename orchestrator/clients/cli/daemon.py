@@ -17,6 +17,7 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.operations import APPROVER_CREATE, STATUS, STOP
 from orchestrator.clients import daemon_launcher
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Command, Settings
@@ -60,8 +61,8 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = None
         if settings.json or terminal.there_is_one():  # else nobody would see it
-            code = connection.call("approver_create", p.Params(), r.ApproverCode).approver_code
-        status = connection.call("status", p.Params(), r.StatusInfo)
+            code = connection.call(APPROVER_CREATE, p.Params()).approver_code
+        status = connection.call(STATUS, p.Params())
     known = {name: value for name, value in location._asdict().items() if name != "state"}
     found = UpFacts(
         **known,
@@ -88,7 +89,7 @@ def stop(settings: Settings) -> int:
     try:
         found = settings.daemon()
         with settings.connect() as connection, ending(found.pid):
-            done = connection.call("stop", p.Params(), r.Done)
+            done = connection.call(STOP, p.Params())
     except DaemonUnreachable:
         serving = processes.serving(settings.root)
         if serving is None:

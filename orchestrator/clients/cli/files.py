@@ -74,9 +74,9 @@ def diff(settings: Settings, params: p.GetDiff) -> int:
 
 
 def _all_pages(connection: Connection, params: p.GetDiff) -> r.Diff:
-    page = whole = connection.call("get_diff", params, r.Diff)
+    page = whole = connection.call(GET_DIFF, params)
     while page.cursor is not None:
-        page = connection.call("get_diff", msgspec.structs.replace(params, cursor=page.cursor), r.Diff)
+        page = connection.call(GET_DIFF, msgspec.structs.replace(params, cursor=page.cursor))
         whole = msgspec.structs.replace(
             whole,
             diff=whole.diff + page.diff,
@@ -92,7 +92,7 @@ def _all_pages(connection: Connection, params: p.GetDiff) -> r.Diff:
 def blame(settings: Settings, params: Blame) -> int:
     """Who brought in each line of a file."""
     with settings.connect() as connection:
-        blamed = connection.call("blame", params, BlameAnswer)
+        blamed = connection.call(BLAME, params)
         return settings.show(blamed, () if settings.json else _annotated(blamed, _lines(connection, blamed)))
 
 
@@ -101,7 +101,7 @@ def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:
     wanted = p.ReadFile(blamed.path, end=blamed.end, at=blamed.version_id, line_numbers=False, max_tokens=WHOLE_TOKENS)
     start = blamed.start
     while start <= blamed.end:
-        page = connection.call("read_file", msgspec.structs.replace(wanted, start=start), r.FileText)
+        page = connection.call(READ_FILE, msgspec.structs.replace(wanted, start=start))
         yield from content(page.text)
         if page.end < start:
             return

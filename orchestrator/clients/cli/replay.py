@@ -34,7 +34,7 @@ def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool
 
 
 def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) -> t.Replayed:
-    page = connection.call("tree_at", t.TreeAt(at=at, contents=True), t.Tree)  # a wrong position makes no folder
+    page = connection.call(t.TREE_AT, t.TreeAt(at=at, contents=True))  # a wrong position makes no folder
     left_out: list[t.NotWritten] = []
     files = size = unlisted = 0
     with NewFolder.opened(settings, into) as folder:
@@ -48,7 +48,7 @@ def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) ->
                     left_out.append(error.why)
             if page.cursor is None:
                 break
-            page = connection.call("tree_at", t.TreeAt(contents=True, cursor=page.cursor), t.Tree)
+            page = connection.call(t.TREE_AT, t.TreeAt(contents=True, cursor=page.cursor))
         return t.Replayed(
             at=page.at,
             into=str(folder.path),
@@ -92,7 +92,6 @@ def _pieces(connection: Connection, entry: t.TreeEntry) -> Iterator[bytes]:
         return
     offset: int | None = 0
     while offset is not None:
-        params = t.ContentAt(path=entry.path, at=entry.version_id, offset=offset)
-        piece = connection.call("content_at", params, t.Content)
+        piece = connection.call(t.CONTENT_AT, t.ContentAt(path=entry.path, at=entry.version_id, offset=offset))
         yield piece.data
         offset = piece.next
