@@ -17,7 +17,7 @@ from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.commands import AllFacts, Undo
 from orchestrator.core.decisions.costs import effort
 from orchestrator.core.decisions.decision import Outcome
-from orchestrator.core.decisions.undo_selection import UndoFilter
+from orchestrator.core.decisions.lineage import UndoFilter
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated

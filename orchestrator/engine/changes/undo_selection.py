@@ -7,7 +7,7 @@ from collections.abc import Collection
 import anyio.lowlevel
 from anyio import to_thread
 
-from orchestrator.core.decisions.undo_selection import (
+from orchestrator.core.decisions.lineage import (
     Made,
     UndoFilter,
     UndoSelection,

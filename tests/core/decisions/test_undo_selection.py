@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.decisions.undo_selection import Made, UndoFilter, in_effect, made_by, selection, undone
+from orchestrator.core.decisions.lineage import Made, UndoFilter, in_effect, made_by, selection, undone
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ExternalFileRemoved
