@@ -41,6 +41,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     `change` is the name by which a later change reverts it. `hunks` lead from the content before
     to this one, ascending. `since`: contents in between were not kept, from that version on.
+    `removed`, once it is taken in: whose lines it removed, as (owner, count) in the order of the hunks.
     """
 
     version: Seq
@@ -51,6 +52,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     since: Seq | None = None
     reverts: tuple[Seq, ...] = ()
     texts: RevertTexts | None = None  # where the contents are kept
+    removed: tuple[tuple[int, int], ...] = ()
+
+    def undone_by(self, step: Step) -> bool:
+        """Whether a step leads from what this version made straight back to what it found."""
+        return step.since is None and (step.before, step.after) == (self.after, self.before)
 
 
 class RevertTexts(msgspec.Struct, frozen=True):
@@ -58,20 +64,6 @@ class RevertTexts(msgspec.Struct, frozen=True):
 
     inserted: tuple[str, ...]
     removed: Mapping[Seq, tuple[str, ...]]
-
-
-class Taken(msgspec.Struct, frozen=True):
-    """What one version did: its hunks, and whose lines it removed, as (owner, count) in the order of the hunks."""
-
-    version: Seq
-    before: Digest | None
-    after: Digest | None
-    hunks: tuple[LineHunk, ...]
-    owners: tuple[tuple[int, int], ...]
-
-    def undone_by(self, step: Step) -> bool:
-        """Whether a step leads from what this version made straight back to what it found."""
-        return step.since is None and (step.before, step.after) == (self.after, self.before)
 
 
 class Attribution:
@@ -83,7 +75,7 @@ class Attribution:
 
     def __init__(self) -> None:
         self._owners = array("q")  # by line; negative: not certain
-        self._taken: dict[Seq, Taken] = {}
+        self._taken: dict[Seq, Step] = {}
 
     @property
     def lines(self) -> int:
@@ -93,9 +85,9 @@ class Attribution:
     @property
     def weight(self) -> int:
         """About how many numbers this holds."""
-        return len(self._owners) + sum(len(t.owners) + 4 * len(t.hunks) + 4 for t in self._taken.values())
+        return len(self._owners) + sum(len(t.removed) + 4 * len(t.hunks) + 4 for t in self._taken.values())
 
-    def inexact(self, step: Step) -> tuple[tuple[Seq, Taken], ...]:
+    def inexact(self, step: Step) -> tuple[tuple[Seq, Step], ...]:
         """The reverted changes for which a step needs texts: it does not lead straight back."""
         known = ((change, self._taken.get(change)) for change in step.reverts)
         return tuple((change, taken) for change, taken in known if taken is not None and not taken.undone_by(step))
@@ -114,7 +106,7 @@ class Attribution:
         for hunk in reversed(step.hunks):
             self._owners[hunk.old_start : hunk.old_start + hunk.old_len] = inserted[end - hunk.new_len : end]
             end -= hunk.new_len
-        self._taken[step.change] = Taken(step.version, step.before, step.after, step.hunks, _packed(removed))
+        self._taken[step.change] = msgspec.structs.replace(step, texts=None, removed=_packed(removed))
 
     def refill(self, step: Step, lines: int) -> None:
         """As `take`, where the content before is not known: of `lines` lines those in no hunk came with `since`.
@@ -152,14 +144,14 @@ class Attribution:
         undone = {change: self._taken[change] for change in sorted(step.reverts) if change in self._taken}
         reverted = {taken.version for taken in undone.values()}
         for change, taken in undone.items():
-            former = array("q", [line for line, count in taken.owners for _ in range(count)])
+            former = array("q", [line for line, count in taken.removed for _ in range(count)])
             for here, there in _pairs(step, change, taken, len(owners)):
                 if owners[here] == owner and former[there] not in reverted:
                     owners[here] = former[there]
         return owners
 
 
-def _pairs(step: Step, change: Seq, undone: Taken, inserted: int) -> Iterator[tuple[int, int]]:
+def _pairs(step: Step, change: Seq, undone: Step, inserted: int) -> Iterator[tuple[int, int]]:
     """Which inserted line is which removed one, by their places in the two sequences."""
     if undone.undone_by(step):
         yield from zip(range(inserted), range(inserted), strict=True)
