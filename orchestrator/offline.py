@@ -22,7 +22,7 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.record.maintenance import backup_answer, backup_place
+from orchestrator.engine.record.maintenance import backup_place
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
@@ -90,7 +90,7 @@ async def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnsw
     target = backup_place(directory, workspace=workspace, state_dir=state_dir)
     with held(workspace, state_dir):
         async with _opened(state_dir, readonly=True) as journal:
-            return backup_answer(await SqliteMaintenance(journal, clock=SystemClock()).backup(str(target)))
+            return await SqliteMaintenance(journal, clock=SystemClock()).backup(str(target))
 
 
 def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.RestoreAnswer:

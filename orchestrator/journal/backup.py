@@ -16,14 +16,14 @@ from pathlib import Path
 
 import msgspec
 
+from orchestrator.api.journal_operations import BackupAnswer
 from orchestrator.core.errors import BackupInvalid, BackupOfAnotherJournal, BackupRefused, JournalCorrupt
-from orchestrator.core.ids import Digest
+from orchestrator.core.ids import Digest, show
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verification import verify
-from orchestrator.ports.maintenance import BackupReport
 
 MANIFEST = "manifest.json"
 FORMAT = "orchestrator backup 2"
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True):
     made_at: int  # ms since the epoch
 
 
-def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupReport:
+def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
     """Copy a journal, in use or not, into a new or empty folder, and check the copy. Blocking.
 
     Writers are not held up. Nothing may be collected or archived meanwhile.
@@ -69,10 +69,10 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupReport:
     except BaseException:
         _clear(target, itself=made)
         raise
-    return BackupReport(
+    return BackupAnswer(
         directory=str(target),
         journal=journal,
-        head=found.head,
+        head=show(found.head),
         head_hash=found.head_hash,
         files=len(sizes),
         size=sum(sizes),

@@ -12,6 +12,7 @@ from typing import TypeVar
 import anyio
 from anyio import CancelScope, to_thread
 
+from orchestrator.api.journal_operations import BackupAnswer
 from orchestrator.core.errors import JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.journal_maintenance import ContentsCollected, SegmentArchived, SegmentRestored
@@ -27,7 +28,7 @@ from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContent
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import Clock
-from orchestrator.ports.maintenance import ArchivedFile, BackupReport, Collected
+from orchestrator.ports.maintenance import ArchivedFile, Collected
 
 STREAM = "journal"
 MOST_CONTENTS = 500
@@ -136,7 +137,7 @@ class SqliteMaintenance:
 
     # --- backing up ---------------------------------------------------------------------
 
-    async def backup(self, directory: str) -> BackupReport:
+    async def backup(self, directory: str) -> BackupAnswer:
         async with self._one_at_a_time:
             work = partial(make_backup, self._state_dir, Path(directory), made_at=self._clock.now_ms())
             return await to_thread.run_sync(work)

@@ -6,6 +6,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+from orchestrator.api.journal_operations import BackupAnswer
 from orchestrator.core.events.base import Origin
 from orchestrator.core.ids import Digest, Seq
 
@@ -17,19 +18,6 @@ class ArchivedFile(msgspec.Struct, frozen=True):
     last: Seq
     file: Annotated[str, msgspec.Meta(pattern=r"\A\d{12,}-\d{12,}\.segment\.zst\Z")]  # a name in the archive's folder
     size: int
-
-
-class BackupReport(msgspec.Struct, frozen=True):
-    """A backup that is whole, and the result of its own verification."""
-
-    directory: str
-    journal: str
-    head: Seq
-    head_hash: str  # hex
-    files: int
-    size: int
-    contents: int
-    unchecked: tuple[str, ...]
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -65,7 +53,7 @@ class JournalMaintenance(Protocol):
         `needed` is what waited at position `as_of`.
         """
 
-    async def backup(self, directory: str) -> BackupReport:
+    async def backup(self, directory: str) -> BackupAnswer:
         """Copy the journal into a new or empty folder, and check the copy.
 
         Raises BackupRefused, DiskFull, JournalCorrupt; then nothing of it is left.

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.core.errors import ArchiveMissing, BackupInvalid, DiskFull, JournalCorrupt, NotLatestSegment
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Seq, parse_seq
 from orchestrator.journal import backup as backup_module
 from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -309,8 +309,8 @@ async def test_a_backup_beside_writers_is_one_moment(state_dir: Path, tmp_path: 
         report = await keeper.backup(str(tmp_path / "copy"))
         done.set()
     (tmp_path / "again").mkdir()
-    assert copy_backup(tmp_path / "copy", tmp_path / "again").head == report.head
-    recorded = await journal.event(report.head)
+    assert copy_backup(tmp_path / "copy", tmp_path / "again").head == parse_seq(report.head)
+    recorded = await journal.event(parse_seq(report.head))
     assert recorded is not None
     assert recorded.hash.hex() == report.head_hash
     assert len(list((tmp_path / "again" / "archive").iterdir())) == 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from orchestrator.api import journal_operations as k
 from orchestrator.core.annotations import contents_of
 from orchestrator.core.errors import BackupRefused, ParameterInvalid, StillNeeded, escaped, plural
@@ -16,7 +14,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
-from orchestrator.ports.maintenance import ArchivedFile, BackupReport, JournalMaintenance
+from orchestrator.ports.maintenance import ArchivedFile, JournalMaintenance
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -38,7 +36,7 @@ class Maintenance:
 
     async def journal_backup(self, caller: Caller, call: Call, params: k.JournalBackup) -> k.BackupAnswer:
         directory = backup_place(params.directory, workspace=self._s.workspace.root, state_dir=self._state_dir)
-        return backup_answer(await self._keeper.backup(str(directory)))
+        return await self._keeper.backup(str(directory))
 
     # --- archiving ----------------------------------------------------------------------
 
@@ -142,11 +140,6 @@ def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:
                 f"{escaped(str(place))} is in {what}", hint="Name a folder elsewhere, best on another disk."
             )
     return place
-
-
-def backup_answer(made: BackupReport) -> k.BackupAnswer:
-    """A backup as callers see it."""
-    return k.BackupAnswer(**msgspec.structs.asdict(made) | {"head": show(made.head)})
 
 
 def _line(item: ArchivedFile) -> k.ArchivedLine:
