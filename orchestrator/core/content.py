@@ -28,12 +28,23 @@ class Signature(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class LineHunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """0-based half-open line ranges, before and after."""
+    """Lines of an old text and those of a new one in their place; 0-based, half-open.
+
+    One of the lengths may be 0: then `start` is the line before which the other's lines are.
+    """
 
     old_start: int
     old_len: int
     new_start: int
     new_len: int
+
+    @property
+    def old_end(self) -> int:
+        return self.old_start + self.old_len
+
+    @property
+    def new_end(self) -> int:
+        return self.new_start + self.new_len
 
 
 class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -62,7 +62,7 @@ def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
         return []
     if len(old) == len(new) == 1:
         return [LineHunk(0, 1, 0, 1)]
-    found = [LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)]
+    found = diff(old, new)
     if len(found) > MOST_HUNKS:
         return [hull(found)]
     single = line_by_line(found)

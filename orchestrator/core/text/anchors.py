@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.content import LineHunk
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, indent_of
 from orchestrator.core.text.matching import Passage
@@ -65,7 +66,7 @@ def symbol_around(passage: Passage, outlines: tuple[Outline, Outline]) -> tuple[
     return (both[0][0], both[1][0]) if len(both[0]) == len(both[1]) == 1 else None
 
 
-def _stands_in_between(hunk: Hunk, passage: Passage) -> bool:
+def _stands_in_between(hunk: LineHunk, passage: Passage) -> bool:
     """Whether others changed a passage, or what touches an edit."""
     if hunk.old_start < passage.stop and passage.start < hunk.old_end:
         return True

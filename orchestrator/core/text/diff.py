@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.align import align
+from orchestrator.core.text.regions import hull
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
@@ -14,27 +14,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 _UNENDED = "\n"  # no line holds one, so that a last line without newline differs from one with it
 
 
-class Hunk(msgspec.Struct, frozen=True):
-    """Lines of an old text and those of a new one in their place; 0-based, half-open.
-
-    One of the lengths may be 0: then `start` is the line before which the other's lines are.
-    """
-
-    old_start: int
-    old_len: int
-    new_start: int
-    new_len: int
-
-    @property
-    def old_end(self) -> int:
-        return self.old_start + self.old_len
-
-    @property
-    def new_end(self) -> int:
-        return self.new_start + self.new_len
-
-
-def diff(a: Sequence[str], b: Sequence[str]) -> list[Hunk]:
+def diff(a: Sequence[str], b: Sequence[str]) -> list[LineHunk]:
     """The changes from `a` to `b`, ascending, with at least one common line between two hunks.
 
     Lines are compared as given: a caller to whom line endings matter passes them along. The
@@ -42,16 +22,16 @@ def diff(a: Sequence[str], b: Sequence[str]) -> list[Hunk]:
     """
     gone, come = align(a, b)
     removed, added = dict(gone), dict(come)
-    hunks: list[Hunk] = []
+    hunks: list[LineHunk] = []
     minus = plus = 0
     for gap in sorted({*removed, *added}):
         old_len, new_len = removed.get(gap, 0), added.get(gap, 0)
-        hunks.append(Hunk(gap + minus, old_len, gap + plus, new_len))
+        hunks.append(LineHunk(gap + minus, old_len, gap + plus, new_len))
         minus, plus = minus + old_len, plus + new_len
     return hunks
 
 
-def counts(hunks: Sequence[Hunk]) -> tuple[int, int]:
+def counts(hunks: Sequence[LineHunk]) -> tuple[int, int]:
     """How many lines the hunks add, and how many they remove."""
     return sum(hunk.new_len for hunk in hunks), sum(hunk.old_len for hunk in hunks)
 
@@ -65,7 +45,7 @@ def unified(
     context: int = 3,
     final_newline_before: bool = True,
     final_newline_after: bool = True,
-    hunks: Sequence[Hunk] | None = None,
+    hunks: Sequence[LineHunk] | None = None,
 ) -> str:
     r"""A unified diff as git writes it; `""` where nothing differs.
 
@@ -96,13 +76,13 @@ def cut(text: str, max_lines: int = 120) -> tuple[str, bool]:
     return "\n".join(rows[:max_lines]) + "\n", True
 
 
-def _joined(hunks: Sequence[Hunk]) -> list[Hunk]:
+def _joined(hunks: Sequence[LineHunk]) -> list[LineHunk]:
     """Hunks that touch, as one: removed lines are before added ones."""
-    joined: list[Hunk] = []
+    joined: list[LineHunk] = []
     for hunk in hunks:
         last = joined[-1] if joined else None
         if last is not None and last.old_end == hunk.old_start and last.new_end == hunk.new_start:
-            joined[-1] = Hunk(last.old_start, last.old_len + hunk.old_len, last.new_start, last.new_len + hunk.new_len)
+            joined[-1] = hull((last, hunk))
         else:
             joined.append(hunk)
     return joined
@@ -112,7 +92,7 @@ def _ended(lines: Sequence[str], final_newline: bool) -> Sequence[str]:
     return lines if final_newline or not lines else [*lines[:-1], lines[-1] + _UNENDED]
 
 
-def _grouped(hunks: Sequence[Hunk], most: int) -> list[list[Hunk]]:
+def _grouped(hunks: Sequence[LineHunk], most: int) -> list[list[LineHunk]]:
     groups = [[hunks[0]]]
     for hunk in hunks[1:]:
         if hunk.old_start - groups[-1][-1].old_end <= most:
@@ -122,7 +102,7 @@ def _grouped(hunks: Sequence[Hunk], most: int) -> list[list[Hunk]]:
     return groups
 
 
-def _rows(old: Sequence[str], new: Sequence[str], group: Sequence[Hunk], context: int) -> list[str]:
+def _rows(old: Sequence[str], new: Sequence[str], group: Sequence[LineHunk], context: int) -> list[str]:
     first, last = group[0], group[-1]
     lead = min(context, first.old_start)
     trail = min(context, len(old) - last.old_end)

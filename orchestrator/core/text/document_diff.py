@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.answer_space import AnswerSpace, size
-from orchestrator.core.text.diff import Hunk, counts, cut, diff, unified
+from orchestrator.core.text.diff import counts, cut, diff, unified
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import merged
 
@@ -19,8 +19,7 @@ def diff_text(
     path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
 ) -> tuple[str, bool]:
     """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
-    known = [Hunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in hunks]
-    return cut(_unified(path, None if gone else path, old, new, hunks=known or None))
+    return cut(_unified(path, None if gone else path, old, new, hunks=hunks or None))
 
 
 def _unified(
@@ -30,7 +29,7 @@ def _unified(
     new: Document,
     *,
     context: int = 3,
-    hunks: Sequence[Hunk] | None = None,
+    hunks: Sequence[LineHunk] | None = None,
 ) -> str:
     return unified(
         old.lines,
@@ -61,17 +60,14 @@ def shown_diff(
     hunks = diff(old.lines, new.lines)
     fitting = within(text, room)
     if fitting.goes_on is None:
-        ranges = (
-            LineRange(max(1, h.new_start + 1 - context), min(new.line_count, h.new_start + h.new_len + context))
-            for h in hunks
-        )
+        ranges = (LineRange(max(1, h.new_start + 1 - context), min(new.line_count, h.new_end + context)) for h in hunks)
         fitting = msgspec.structs.replace(fitting, shown=tuple(ranges))
     return fitting, *counts(hunks)
 
 
 def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
     """The changed lines, as `PathChange` keeps them."""
-    return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))
+    return tuple(diff(before.lines, after.lines))
 
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")

@@ -7,7 +7,8 @@ from operator import itemgetter
 
 import msgspec
 
-from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.content import LineHunk
+from orchestrator.core.text.diff import diff
 from orchestrator.core.three_way import Region, Span
 
 
@@ -28,8 +29,8 @@ class Cluster(msgspec.Struct, frozen=True):
     """Changes that hang together: overlapping or touching hunks of both sides, or hunks of one side."""
 
     region: Region
-    ours: tuple[Hunk, ...]  # base → current
-    theirs: tuple[Hunk, ...]  # base → proposed
+    ours: tuple[LineHunk, ...]  # base → current
+    theirs: tuple[LineHunk, ...]  # base → proposed
     agreed: Sequence[str] | None  # the lines that git puts there; None where it leaves that to a person
 
 
@@ -120,7 +121,7 @@ def regions_over(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> 
         current, proposed = current + more_current, proposed + more_proposed
 
 
-def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:
+def _cluster(ours: Sequence[LineHunk], o: int, theirs: Sequence[LineHunk], t: int) -> tuple[int, int, int, int]:
     """The index of the hunk after the next cluster on each side, and start and end of its lines of the base."""
     start = min(side[at].old_start for side, at in ((ours, o), (theirs, t)) if at < len(side))
     end = start
@@ -135,6 +136,6 @@ def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tu
             return o, t, start, end
 
 
-def _shift(hunks: Sequence[Hunk], done: int) -> int:
+def _shift(hunks: Sequence[LineHunk], done: int) -> int:
     """How far the lines after the first `done` hunks have moved."""
     return hunks[done - 1].new_end - hunks[done - 1].old_end if done else 0

@@ -18,8 +18,8 @@ def survivors(ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> tuple[L
                 break
             if hunk.old_start > at:
                 out.append(LineRange(at + shift + 1, hunk.old_start + shift))
-            at = max(at, hunk.old_start + hunk.old_len)
-            shift = hunk.new_start + hunk.new_len - hunk.old_start - hunk.old_len
+            at = max(at, hunk.old_end)
+            shift = hunk.new_end - hunk.old_end
         if at < end:
             out.append(LineRange(at + shift + 1, end + shift))
     return tuple(out)
@@ -27,18 +27,14 @@ def survivors(ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> tuple[L
 
 def written(hunks: Sequence[LineHunk]) -> tuple[LineRange, ...]:
     """The lines that a change brought, where they are after it."""
-    return tuple(LineRange(h.new_start + 1, h.new_start + h.new_len) for h in hunks if h.new_len)
+    return tuple(LineRange(h.new_start + 1, h.new_end) for h in hunks if h.new_len)
 
 
 def hull(hunks: Sequence[LineHunk]) -> LineHunk:
     """One hunk over all of them."""
     first, last = hunks[0], hunks[-1]
-    return LineHunk(
-        first.old_start,
-        last.old_start + last.old_len - first.old_start,
-        first.new_start,
-        last.new_start + last.new_len - first.new_start,
-    )
+    old, new = first.old_start, first.new_start
+    return LineHunk(old, last.old_end - old, new, last.new_end - new)
 
 
 def line_by_line(hunks: Sequence[LineHunk]) -> list[LineHunk]:
@@ -82,14 +78,13 @@ def place(start: int, length: int, hunks: Sequence[LineHunk], *, edges: bool = F
     """
     first, last = start, start + length
     for hunk in hunks:
-        end = hunk.old_start + hunk.old_len
-        shift = hunk.new_start + hunk.new_len - end
+        end, shift = hunk.old_end, hunk.new_end - hunk.old_end
         added = edges and not hunk.old_len
         if end < start or (end == start and not added and (hunk.old_len or length)):
             first, last = start + shift, start + length + shift
         elif hunk.old_start < start + length or (added and hunk.old_start == start + length):
             first = min(first, hunk.new_start)
-            last = hunk.new_start + hunk.new_len + max(0, start + length - end)
+            last = hunk.new_end + max(0, start + length - end)
     return first, max(0, last - first)
 
 
@@ -109,8 +104,8 @@ def merged(ranges: tuple[LineRange, ...]) -> tuple[LineRange, ...]:
 def united(known: Sequence[LineRange], more: Sequence[LineRange]) -> tuple[LineRange, ...]:
     """Ranges with what is seen besides: each of those joins what it overlaps or touches.
 
-    Two of `known` that touch stay apart, unless one of `more` spans or touches both: what stood between them
-    was taken away unseen. A range without lines (end < start) says that nothing is there: it joins both sides.
+    Two of `known` that touch stay two ranges, unless one of `more` spans or touches both: what was between them
+    was removed unseen. A range without lines (end < start) says that nothing is there: it joins both sides.
     """
     out = list(known)
     for span in more:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 
 CODE: Final = frozenset(
     "function method class interface struct enum union trait impl module type property macro".split()
@@ -66,14 +66,14 @@ def new_errors(before: Outline, other: Outline, after: Outline) -> bool:
     return before.errors == other.errors == 0 < after.errors
 
 
-def touched(outline: Outline, hunks: Sequence[Hunk]) -> set[str]:
+def touched(outline: Outline, hunks: Sequence[LineHunk]) -> set[str]:
     """The innermost functions, classes and the like, by dotted name, whose lines the new side of hunks changed.
 
     Removed lines count for what is around the place. A hunk outside of all symbols touches none.
     """
     names: set[str] = set()
     for hunk in hunks:
-        first, last = hunk.new_start + 1, hunk.new_start + hunk.new_len
+        first, last = hunk.new_start + 1, hunk.new_end
         for at in range(first, last + 1):
             names.update(_around(outline, at, at))
         if not hunk.new_len:

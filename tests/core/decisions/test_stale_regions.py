@@ -356,7 +356,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
         every[at(version)] = list(model.lines)
         if what == "own":
             texts[at(before)], texts[at(version)] = old, list(model.lines)
-            hunks = tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, model.lines))
+            hunks = tuple(diff(old, model.lines))
             read_records.append(ReadRecord(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
             looked = True
     every[at(version)] = list(model.lines)
@@ -387,7 +387,7 @@ letters = st.lists(st.sampled_from("abc"), max_size=8)
 def test_survivors_read_as_before(old: list[str], new: list[str], spans: list[tuple[int, int]]) -> None:
     """Repeated lines too: what survives reads the same on both sides, in the same order."""
     ranges = _ranges(spans, len(old))
-    hunks = line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])
+    hunks = line_by_line(diff(old, new))
     gone = {n for h in hunks for n in range(h.old_start, h.old_start + h.old_len)}
     left = [old[n - 1] for s in ranges for n in range(s.start, s.end + 1) if n - 1 not in gone]
     kept = survivors(ranges, hunks)

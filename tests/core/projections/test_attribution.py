@@ -24,7 +24,7 @@ def digest(text: Text | None) -> Digest | None:
 
 
 def hunks_between(old: Text, new: Text) -> tuple[LineHunk, ...]:
-    return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new))
+    return tuple(diff(old, new))
 
 
 class File:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 
 Alphabet = Callable[[Random], str]
 
@@ -42,7 +42,7 @@ def three(r: Random, alphabet: Alphabet) -> tuple[list[str], list[str], list[str
     return base, edited(r, base, alphabet), edited(r, base, alphabet)
 
 
-def with_hunks(a: Sequence[str], b: Sequence[str], hunks: Iterable[Hunk]) -> list[str]:
+def with_hunks(a: Sequence[str], b: Sequence[str], hunks: Iterable[LineHunk]) -> list[str]:
     """`a` with the hunks' lines of `b` in place: `b`, if the hunks are those of `diff(a, b)`."""
     lines: list[str] = []
     at = 0

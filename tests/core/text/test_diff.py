@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text import align, myers
-from orchestrator.core.text.diff import Hunk, counts, cut, diff, unified
+from orchestrator.core.text.diff import counts, cut, diff, unified
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three, with_hunks
 
@@ -18,14 +19,14 @@ from tests.core.text.strategies_git import ALPHABETS, three, with_hunks
 @pytest.mark.parametrize(("a", "b", "hunks"), [
     pytest.param("", "", [], id="both empty"),
     pytest.param("abc", "abc", [], id="equal"),
-    pytest.param("", "ab", [Hunk(0, 0, 0, 2)], id="from nothing"),
-    pytest.param("ab", "", [Hunk(0, 2, 0, 0)], id="to nothing"),
-    pytest.param("abc", "axc", [Hunk(1, 1, 1, 1)], id="replaced"),
-    pytest.param("abcde", "xbcdy", [Hunk(0, 1, 0, 1), Hunk(4, 1, 4, 1)], id="both ends"),
-    pytest.param("aab", "ab", [Hunk(1, 1, 1, 0)], id="slides down"),
-    pytest.param("a}b}c", "a}x}b}c", [Hunk(2, 0, 2, 2)], id="an inserted block slides down"),
+    pytest.param("", "ab", [LineHunk(0, 0, 0, 2)], id="from nothing"),
+    pytest.param("ab", "", [LineHunk(0, 2, 0, 0)], id="to nothing"),
+    pytest.param("abc", "axc", [LineHunk(1, 1, 1, 1)], id="replaced"),
+    pytest.param("abcde", "xbcdy", [LineHunk(0, 1, 0, 1), LineHunk(4, 1, 4, 1)], id="both ends"),
+    pytest.param("aab", "ab", [LineHunk(1, 1, 1, 0)], id="slides down"),
+    pytest.param("a}b}c", "a}x}b}c", [LineHunk(2, 0, 2, 2)], id="an inserted block slides down"),
 ])  # fmt: skip
-def test_diff(a: str, b: str, hunks: list[Hunk]) -> None:
+def test_diff(a: str, b: str, hunks: list[LineHunk]) -> None:
     assert diff(a, b) == hunks
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.content import LineHunk
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.lines import split
 from orchestrator.core.text.outline.nesting import DEEPEST, Definition, nested
 from orchestrator.core.text.outline.parsed import COMPILED_CHARS, compiles
@@ -146,7 +147,7 @@ CODE = Outline(
     ],
 )
 def test_what_hunks_touch(first: int, count: int, names: set[str]) -> None:
-    assert touched(CODE, [Hunk(first - 1, 1, first - 1, count)]) == names
+    assert touched(CODE, [LineHunk(first - 1, 1, first - 1, count)]) == names
 
 
 def test_a_diff_of_equal_texts_touches_nothing() -> None:

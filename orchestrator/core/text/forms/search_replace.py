@@ -140,7 +140,7 @@ def _lines(search: list[str], replace: list[str]) -> tuple[tuple[Tag, str], ...]
     at = 0
     for hunk in diff(search, replace):
         lines += ((" ", text) for text in search[at : hunk.old_start])
-        at = hunk.old_start + hunk.old_len
+        at = hunk.old_end
         lines += (("-", text) for text in search[hunk.old_start : at])
         lines += (("+", text) for text in replace[hunk.new_start : hunk.new_end])
     lines += ((" ", text) for text in search[at:])

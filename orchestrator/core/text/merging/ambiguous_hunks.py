@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import msgspec
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster, clusters, regions_over
@@ -26,7 +26,7 @@ class Slide(msgspec.Struct, frozen=True):
     `readings` are the lines of the base before which it may begin, ascending, that of the diff included.
     """
 
-    hunk: Hunk
+    hunk: LineHunk
     readings: tuple[int, ...]
 
     @property
@@ -71,7 +71,7 @@ def ambiguous_hunks(
     return tuple(regions_over(doubtful, found))
 
 
-def _slides(base: Sequence[str], current: Sequence[str], ours: Sequence[Hunk]) -> Iterator[Slide]:
+def _slides(base: Sequence[str], current: Sequence[str], ours: Sequence[LineHunk]) -> Iterator[Slide]:
     """The hunks that may be slid, no further than to the next one."""
     for at, hunk in enumerate(ours):
         if hunk.old_len and hunk.new_len:
@@ -102,7 +102,7 @@ def _depth(line: str) -> float:
     return depth_of(line) if line.strip() else float("inf")
 
 
-def _under(slides: Sequence[Slide], hunk: Hunk) -> Iterator[Slide]:
+def _under(slides: Sequence[Slide], hunk: LineHunk) -> Iterator[Slide]:
     """The slides that range over lines which a hunk takes away."""
     for slide in slides[bisect_right(slides, hunk.old_start, key=attrgetter("end")) :]:
         if slide.start >= hunk.old_end:
@@ -111,13 +111,13 @@ def _under(slides: Sequence[Slide], hunk: Hunk) -> Iterator[Slide]:
             yield slide
 
 
-def _clear(slide: Slide, theirs: Hunk, base: Sequence[str]) -> bool:
+def _clear(slide: Slide, theirs: LineHunk, base: Sequence[str]) -> bool:
     """Whether a change reaches beyond a slide, and shares but blank lines and brackets with it."""
     start, end = max(slide.start, theirs.old_start), min(slide.end, theirs.old_end)
     return (start, end) != (theirs.old_start, theirs.old_end) and not any(map(is_significant, base[start:end]))
 
 
-def _matters(slide: Slide, theirs: Hunk, current: Sequence[str], new: Sequence[str]) -> bool:
+def _matters(slide: Slide, theirs: LineHunk, current: Sequence[str], new: Sequence[str]) -> bool:
     """Whether another reading takes a change to other lines, and that shows."""
     own, start, end = slide.hunk, theirs.old_start, theirs.old_end
     if own.old_len:

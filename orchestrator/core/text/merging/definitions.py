@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
@@ -59,7 +59,7 @@ def additions(cluster: Cluster, sides: Sides) -> Resolution | None:
     return Resolution((*new_lines(sides.current, ours), *new_lines(sides.proposed, theirs)), why)
 
 
-def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
+def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | None:
     """The definitions that an insertion consists of; None if it holds anything else."""
     said = [line for line in range(hunk.new_start + 1, hunk.new_end + 1) if lines[line - 1].strip()]
     if not said:
@@ -150,7 +150,7 @@ def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
 
 
 def _touched(
-    hunks: Iterable[Hunk], base: Outline, old: Sequence[str], outline: Outline, new: Sequence[str]
+    hunks: Iterable[LineHunk], base: Outline, old: Sequence[str], outline: Outline, new: Sequence[str]
 ) -> frozenset[str]:
     """The symbols of the lines that go and of those that come."""
     names: set[str] = set()
@@ -162,7 +162,7 @@ def _touched(
     return frozenset(names)
 
 
-def _apart(one: Hunk, two: Hunk) -> bool:
+def _apart(one: LineHunk, two: LineHunk) -> bool:
     """Whether two hunks change different lines, at different places."""
     return one.old_end <= two.old_start and (one.old_start, one.old_end) != (two.old_start, two.old_end)
 

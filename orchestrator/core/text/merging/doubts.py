@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster, MergeConflict, regions_over
 from orchestrator.core.text.merging.surroundings import strayed
@@ -87,7 +87,7 @@ def _counted(lines: Lines) -> Counter[str]:
     return Counter(line.strip() for line in lines)
 
 
-def _taken(hunks: Sequence[Hunk]) -> set[int]:
+def _taken(hunks: Sequence[LineHunk]) -> set[int]:
     return {at for hunk in hunks for at in range(hunk.old_start, hunk.old_end)}
 
 
@@ -115,7 +115,7 @@ def _twice(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: S
             yield min(cluster, its_cluster), max(cluster, its_cluster)
 
 
-def _said(hunks: Sequence[Hunk], side: Lines) -> Iterator[tuple[Hunk, str]]:
+def _said(hunks: Sequence[LineHunk], side: Lines) -> Iterator[tuple[LineHunk, str]]:
     """The lines that hunks bring, and that say something."""
     for hunk in hunks:
         for line in side[hunk.new_start : hunk.new_end]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.imports import IMPORTING, ImportMerge
 from orchestrator.core.text.symbols import Outline
@@ -53,12 +53,12 @@ class Resolution(msgspec.Struct, frozen=True):
 Rule = Callable[[Cluster, Sides], Resolution | None]
 
 
-def new_lines(side: Sequence[str], hunk: Hunk) -> list[str]:
+def new_lines(side: Sequence[str], hunk: LineHunk) -> list[str]:
     """The lines that a hunk brings."""
     return list(side[hunk.new_start : hunk.new_end])
 
 
-def insertions(cluster: Cluster) -> tuple[Hunk, Hunk] | None:
+def insertions(cluster: Cluster) -> tuple[LineHunk, LineHunk] | None:
     """The current hunk and the proposed one, where each side did nothing but insert, at the same place."""
     if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, takewhile
 
-from orchestrator.core.text.diff import Hunk
+from orchestrator.core.content import LineHunk
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.rule import Resolution, Sides, new_lines
@@ -29,7 +29,7 @@ def same_change(cluster: Cluster, sides: Sides) -> Resolution | None:
     return None
 
 
-def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], base: Sequence[str]) -> bool:
+def _holds(wide: LineHunk, wide_lines: list[str], narrow: LineHunk, lines: list[str], base: Sequence[str]) -> bool:
     """Whether the wide hunk is the narrow one with more lines behind or before it.
 
     A narrow one that replaces lines must leave some to the wide one, and bring no fewer than it takes: else it
@@ -51,7 +51,7 @@ def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], ba
     return at_head or at_tail
 
 
-def _slides(removal: Hunk, base: Sequence[str]) -> bool:
+def _slides(removal: LineHunk, base: Sequence[str]) -> bool:
     """Whether an equal block next to it may be the one that was removed."""
     start, end = removal.old_start, removal.old_end
     below = takewhile(lambda at: base[at] == base[at - removal.old_len], range(end, len(base)))
