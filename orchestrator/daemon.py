@@ -129,7 +129,7 @@ class Daemon:
             self._lock.report("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services).running())
             self._listener = await bind(self._config.socket)
-            authenticator = Authenticator(services, uid=os.getuid())
+            authenticator = Authenticator(services.notes, services.state, services.entropy, uid=os.getuid())
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, authenticator, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:

@@ -184,7 +184,7 @@ async def _scan(workspace: str, state_dir: str, journal: SqliteJournal) -> None:
             state=await restored(journal),
         )
         observer = Observer(services)
-        await Recovery(services, observer).run()
+        await Recovery(journal, services.notes, files, services.state, observer).run()
         await Baseline(services, observer, BatchImporter(services, observer)).scan()
 
 

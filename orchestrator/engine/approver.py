@@ -15,8 +15,10 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.core.ids import Seq, SessionId
+from orchestrator.core.projections.identities import Identities
+from orchestrator.core.projections.pending import Pending
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.services import Services
+from orchestrator.engine.notes import Notes
 from orchestrator.ports.machine import Entropy
 
 STREAM = "approver"
@@ -54,16 +56,16 @@ class ApproverGate:
     once: this process keeps a digest of it under a key of its own, in memory only.
     """
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, entropy: Entropy, notes: Notes, identities: Identities) -> None:
+        self._entropy, self._notes, self._identities = entropy, notes, identities
         self._one_at_a_time = anyio.Lock()
         self._guesses: OrderedDict[SessionId, _CodeAttempts] = OrderedDict()
-        self._key = services.entropy.bytes(32)
+        self._key = entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
 
     @property
     def is_set(self) -> bool:
-        return self._s.state.identities.approver is not None
+        return self._identities.approver is not None
 
     async def create(self) -> str | None:
         """The code, once; None if there is one already."""
@@ -77,7 +79,7 @@ class ApproverGate:
 
     async def check(self, caller: Caller, code: str | None) -> None:
         """Raises ApproverCodeNeeded unless this is the code."""
-        if (approver := self._s.state.identities.approver) is None:
+        if (approver := self._identities.approver) is None:
             raise ApproverCodeNeeded("there is no approver code yet", hint="Run `orchestrator up` to make it.")
         if not code:
             raise ApproverCodeNeeded("this needs the approver code")
@@ -88,7 +90,7 @@ class ApproverGate:
         async with guesses.turn:
             await anyio.sleep(guesses.delay_s)
             async with self._one_at_a_time:
-                approver = self._s.state.identities.approver or approver  # it may have been replaced meanwhile
+                approver = self._identities.approver or approver  # it may have been replaced meanwhile
                 given = await to_thread.run_sync(_scrypt, _plain(code), bytes.fromhex(approver.salt))
             right = hmac.compare_digest(given, bytes.fromhex(approver.scrypt))
             guesses.wrong = 0 if right else guesses.wrong + 1
@@ -107,8 +109,8 @@ class ApproverGate:
         return guesses
 
     async def _make(self, by: By) -> str:
-        code, event = await to_thread.run_sync(new_code, self._s.entropy, by)
-        await self._s.notes.append(Origin(), (STREAM, event))
+        code, event = await to_thread.run_sync(new_code, self._entropy, by)
+        await self._notes.append(Origin(), (STREAM, event))
         self._right = event.salt, self._digest(code)
         return code
 
@@ -132,12 +134,12 @@ def _scrypt(code: str, salt: bytes) -> bytes:
     return hashlib.scrypt(code.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
 
 
-async def approver_of(services: Services, approval: Seq | None) -> str | None:
+async def approver_of(pending: Pending, notes: Notes, approval: Seq | None) -> str | None:
     """Who granted an approval; None where there was none, or it was not granted."""
-    request = services.state.pending.approval(approval) if approval is not None else None
+    request = pending.approval(approval) if approval is not None else None
     if request is None:
         return None
-    granted = await services.notes.first(
+    granted = await notes.first(
         ApprovalGranted, lambda event: event.approval == approval, after=request.seq, stream=request.stream
     )
     return granted.by if granted is not None else None

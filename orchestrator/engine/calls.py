@@ -82,11 +82,12 @@ class CallService:
         sessions: SessionService,
         leaser: Leaser,
         lifecycle: SessionLifecycle,
+        renames: RenameTracker,
         ready_to_write: Callable[[], Awaitable[None]],
     ) -> None:
         self._s, self._handlers = services, handlers
         self._answers, self._sessions, self._leaser, self._lifecycle = answers, sessions, leaser, lifecycle
-        self._renames, self._ready_to_write = RenameTracker(services), ready_to_write
+        self._renames, self._ready_to_write = renames, ready_to_write
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
 
     async def answer(self, caller: Caller, call: Call) -> Result:

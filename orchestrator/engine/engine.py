@@ -23,6 +23,7 @@ from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
+from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
 from orchestrator.engine.conflicts.conflict_list import ConflictList
@@ -42,6 +43,8 @@ from orchestrator.engine.reads.changes_since import ChangeSummaries
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
+from orchestrator.engine.reads.past_versions import PastVersions
+from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
@@ -77,37 +80,42 @@ class Engine:
         checker: Checker | None = None,
     ) -> None:
         self._s = services
+        journal, workspace, state = services.journal, services.workspace, services.state
+        notes, permissions, contents = services.notes, services.permissions, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
-        answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
+        answers, paths = Answers(journal, notes, contents, state), Paths(roots)
+        gate = ApproverGate(services.entropy, notes, state.identities)
         self._paths = paths
-        pipeline = ChangePipeline(services, observer, effects, answers)
-        self._recovery = Recovery(services, observer)
+        past = PastVersions(journal, contents, state.registry, permissions)
+        renames = RenameTracker(journal, workspace, permissions, state)
+        pipeline = ChangePipeline(services, observer, effects, answers, past)
+        self._recovery = Recovery(journal, notes, workspace, state, observer)
         importer = BatchImporter(services, observer)
         self._baseline = Baseline(services, observer, importer)
-        self._watching = Watching(services, observer, importer, watcher)
+        self._watching = Watching(journal, state.registry, workspace, observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
-        proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(services)
-        rebaser = Rebaser(services, observer)
+        proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(journal, notes, contents)
+        rebaser = Rebaser(services, observer, renames)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
         self._leaser = Leaser(services, paths)
         self.stale_read_notifier = StaleReadNotifier(services, observer, paths)
-        self.lifecycle = SessionLifecycle(services, self.stale_read_notifier)
-        self._sealer = CheckpointSigner(services.journal, services.notes, signer)
-        self._verification = Verification(services.journal, services.clock, effects.stop)
-        self._snapshots = Snapshotter(services)
-        self._follower = Follower(services)
+        self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
+        self._sealer = CheckpointSigner(journal, notes, signer)
+        self._verification = Verification(journal, services.clock, effects.stop)
+        self._snapshots = Snapshotter(journal, state, services.step)
+        self._follower = Follower(journal, notes, permissions, state.sessions, ReadSets(services))
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self.stale_read_notifier)
-        reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
-        lister, travel = Lister(services, reader, paths), TimeTravel(services, paths)
-        writer, undoer = Writer(services, pipeline, paths), Undoer(services, pipeline)
+        reader, historian = Reader(services, observer, paths, past), Historian(services, observer, paths, past)
+        lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, past)
+        writer, undoer = Writer(services, pipeline, paths, renames), Undoer(services, pipeline)
         conflicts = ConflictList(services, answers, review_context, rebaser)
         resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
-        auditor, redactor = Auditor(services, paths), Redactor(services, gate, paths)
+        auditor, redactor = Auditor(journal, permissions, paths), Redactor(journal, contents, state, gate, paths)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
-        checks = StateCheck(services, self._baseline)
+        checks = StateCheck(journal, state, workspace, services.locks, self._baseline)
         administration = Administration(
             services, effects, gate, facts, self._baseline, self._recovery, self._watching, self._verification
         )
@@ -135,8 +143,8 @@ class Engine:
             handled_by(o.RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(o.JOURNAL_QUERY, auditor.journal_query),
-            handled_by(blame.BLAME, Blamer(services, observer, paths).blame),
-            handled_by(blame.CHANGES_SINCE, ChangeSummaries(services).changes_since),
+            handled_by(blame.BLAME, Blamer(services, observer, paths, past).blame),
+            handled_by(blame.CHANGES_SINCE, ChangeSummaries(journal, notes, permissions, contents).changes_since),
             handled_by(time_travel.TREE_AT, travel.tree_at),
             handled_by(time_travel.CONTENT_AT, travel.content_at),
             handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
@@ -174,6 +182,7 @@ class Engine:
             sessions=sessions,
             leaser=self._leaser,
             lifecycle=self.lifecycle,
+            renames=renames,
             ready_to_write=self._finish_start,
         )
 

@@ -18,12 +18,13 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.read_sets import SeenFile
-from orchestrator.core.projections.sessions import Session
+from orchestrator.core.projections.sessions import Session, Sessions
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Reservations
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -180,8 +181,8 @@ MOST_OWED = 10_000
 class SessionLifecycle:
     """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
 
-    def __init__(self, services: Services, noticer: StaleReadNotifier) -> None:
-        self._s, self._noticer = services, noticer
+    def __init__(self, notes: Notes, sessions: Sessions, noticer: StaleReadNotifier) -> None:
+        self._notes, self._sessions, self._noticer = notes, sessions, noticer
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
         self._left: list[Session] = []  # open when the last daemon ended
@@ -189,14 +190,14 @@ class SessionLifecycle:
 
     def begin(self) -> None:
         """Before anybody calls: whoever was connected when the last daemon ended is not connected now."""
-        self._left = [session for session in self._s.state.sessions if session.open]
+        self._left = [session for session in self._sessions if session.open]
 
     async def close_left(self) -> None:
         """Note the end of the sessions that the last daemon left open."""
         while self._left:
             session = self._left[-1]
             origin = Origin(session=session.id, agent=session.agent)
-            await self._s.notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+            await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
             self._left.pop()
 
     async def opened(self, caller: Caller, client: str) -> None:
@@ -225,7 +226,7 @@ class SessionLifecycle:
                 origin, stream, event = self._owed[0]
                 try:
                     with anyio.CancelScope(shield=True):
-                        await self._s.notes.append(origin, (stream, event))
+                        await self._notes.append(origin, (stream, event))
                         self._owed.popleft()
                 except DiskFull:
                     return

@@ -12,8 +12,10 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.sessions import AgentAdded
 from orchestrator.core.ids import AgentName, SessionId, is_reserved
 from orchestrator.core.projections.identities import Agent
+from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.services import Services
+from orchestrator.engine.notes import Notes
+from orchestrator.ports.machine import Entropy
 
 UNNAMED = AgentName("unnamed")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
@@ -22,8 +24,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 class Authenticator:
     """Knows the identities; lets a name without a token in only for the daemon's own uid."""
 
-    def __init__(self, services: Services, *, uid: int) -> None:
-        self._s, self._uid = services, uid
+    def __init__(self, notes: Notes, state: State, entropy: Entropy, *, uid: int) -> None:
+        self._notes, self._state, self._entropy, self._uid = notes, state, entropy, uid
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
     async def authenticate(self, preamble: Preamble, peer_uid: int) -> Caller:
@@ -57,7 +59,7 @@ class Authenticator:
 
     def _with_token(self, preamble: Preamble) -> Agent:
         hashed = hashlib.sha256((preamble.token or "").strip().encode("utf-8", "surrogatepass")).hexdigest()
-        agent = self._s.state.identities.with_token_hash(hashed)
+        agent = self._state.identities.with_token_hash(hashed)
         if agent is None:
             raise Unauthorised(
                 "the token is wrong or was revoked", hint="`orchestrator agent add NAME` makes a new one."
@@ -73,7 +75,7 @@ class Authenticator:
             )
         if name != UNNAMED and is_reserved(name):
             raise Unauthorised(f"{name} can't be an agent's name: it means something else", hint="Take another name.")
-        agent = self._s.state.identities.get(name)
+        agent = self._state.identities.get(name)
         if agent is not None and (agent.token_hash is not None or agent.revoked):
             raise Unauthorised(
                 f"{name} needs its token", hint="Set ORCHESTRATOR_TOKEN or --token-file, or take another name."
@@ -81,11 +83,11 @@ class Authenticator:
         return await self._known_or_new(AgentName(name))
 
     async def _known_or_new(self, name: AgentName) -> Agent:
-        agent = self._s.state.identities.get(name)
+        agent = self._state.identities.get(name)
         if agent is not None:
             return agent
         added = AgentAdded(name=name, agent_class="cloud")
-        await self._s.notes.note(Origin(agent=name), (f"agent:{name}", added))
+        await self._notes.note(Origin(agent=name), (f"agent:{name}", added))
         return Agent(name, added.agent_class, None)
 
     def _login_of(self, uid: int) -> str:
@@ -93,8 +95,8 @@ class Authenticator:
 
     def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
         if preamble.session is None:
-            return SessionId(f"s-{self._s.entropy.bytes(6).hex()}")
-        session = self._s.state.sessions.get(SessionId(preamble.session))
+            return SessionId(f"s-{self._entropy.bytes(6).hex()}")
+        session = self._state.sessions.get(SessionId(preamble.session))
         if session is None:
             raise SessionUnknown(f"there is no session {escaped(preamble.session)}")
         if session.agent != agent:

@@ -94,7 +94,9 @@ class Inside:
     async def client(self, agent: str) -> Within:
         """Come in by the transport, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, transport="rpc", agent=agent)
-        caller = await Authenticator(self.services, uid=os.getuid()).authenticate(preamble, os.getuid())
+        services = self.services
+        authenticator = Authenticator(services.notes, services.state, services.entropy, uid=os.getuid())
+        caller = await authenticator.authenticate(preamble, os.getuid())
         await self._engine.lifecycle.opened(caller, "test")
         return Within(self._dispatcher, caller)
 

@@ -83,7 +83,9 @@ class Place:
         absorber = BatchImporter(self.services, self.observer)
         self.baseline = Baseline(self.services, self.observer, absorber)
         self.watcher = ToldWatcher()
-        self.watching = Watching(self.services, self.observer, absorber, self.watcher)
+        self.watching = Watching(
+            self.services.journal, self.services.state.registry, workspace, self.observer, absorber, self.watcher
+        )
 
     async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""

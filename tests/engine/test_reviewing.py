@@ -14,18 +14,16 @@ from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.changes.pipeline import ChangePipeline
+from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.review_queue import Reviewing
-from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
+from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workspace import MemoryWorkspace
 from tests.regions import region
@@ -88,10 +86,12 @@ class Queue:
             entropy=SystemEntropy(),
             state=State(),
         )
-        observer, answers = Observer(self.services), Answers(self.services)
-        changer = ChangePipeline(self.services, observer, Effects(self.services), answers)
-        proposals, briefer = Proposals(self.services, changer, None), ReviewContext(self.services)
-        rebaser = Standing(self.services, observer)
+        services, state = self.services, self.services.state
+        pipeline = pipeline_of(services)
+        renames = RenameTracker(services.journal, workspace, services.permissions, state)
+        proposals = Proposals(services, pipeline, None)
+        briefer = ReviewContext(services.journal, services.notes, services.contents)
+        rebaser = Standing(services, pipeline.observer, renames)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 
     async def found(self) -> Seq:

@@ -26,16 +26,13 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.core.timestamps import Timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
-from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.engine.parts import answers_of, pipeline_of
 from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +85,7 @@ async def test_others_have_a_turn_after_each_slice_of_events(services: Services)
             await anyio.lowlevel.checkpoint()
             turns += 1
 
-    chooser = UndoSelector(services, Answers(services))
+    chooser = UndoSelector(services.journal, services.notes, answers_of(services))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(other)
         chosen = await chooser.span(UndoFilter(since=Timestamp(seq=Seq(1))))
@@ -127,7 +124,7 @@ async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: S
     )
     caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
-    changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
+    changer = pipeline_of(services)
     with pytest.raises(NothingToChange, match="decided"):
         await changer.change(undo, ChangeRequest(caller=caller, call=call, preview=True))
     assert taken
@@ -140,7 +137,7 @@ async def test_a_preview_looks_at_files_that_others_read(services: Services, bas
     undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))
     caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
-    changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
+    changer = pipeline_of(services)
     with anyio.fail_after(10):
         async with services.locks.shared(PATH):
             with pytest.raises(NothingToChange):

@@ -17,11 +17,13 @@ from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, 
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
+from orchestrator.core.projections.state import State
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, merge_texts, regions, rules
+from orchestrator.engine.contents import Contents
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
-from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter
+from orchestrator.ports.journal import EventFilter, Journal
 
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
@@ -42,8 +44,9 @@ NAMED_PATHS = 6
 class Answers:
     """Builds ChangeAnswers."""
 
-    def __init__(self, services: Services) -> None:
-        self._s, self.diffs = services, Diffs(services.contents)
+    def __init__(self, journal: Journal, notes: Notes, contents: Contents, state: State) -> None:
+        self._journal, self._notes, self._contents, self._state = journal, notes, contents, state
+        self.diffs = Diffs(contents)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -74,7 +77,7 @@ class Answers:
     def _led_to(self, seq: Seq) -> Approval | Conflict | Seq:
         """The last approval or conflict, or else the change, to which `@seq` led."""
         while True:
-            approval, conflict = self._s.state.pending.approval(seq), self._s.state.pending.conflict(seq)
+            approval, conflict = self._state.pending.approval(seq), self._state.pending.conflict(seq)
             if approval is not None:
                 follow = approval.successor or approval.change
             elif conflict is not None:
@@ -113,18 +116,18 @@ class Answers:
         return _fitted(answer, approval.request.fit, shown=shown)
 
     def _waiting_path(self, item: PathChange) -> r.ChangedPath:
-        entry = self._s.state.registry.get(item.path)
+        entry = self._state.registry.get(item.path)
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
     async def _denied(self, approval: Approval) -> str:
-        event = await self._s.notes.first(
+        event = await self._notes.first(
             ApprovalDenied, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
         )
         return f" by {event.by}{_because(event.reason)}" if event is not None else ""
 
     async def _why_expired(self, approval: Approval) -> str | None:
-        event = await self._s.notes.first(
+        event = await self._notes.first(
             ApprovalExpired, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
         )
         return event.message if event is not None and event.message else approval.cause
@@ -172,7 +175,7 @@ class Answers:
             )
             return f"expired: {why}" if shown else "expired"
         message = f"was resolved: the {conflict.choice} content was kept"
-        event = await self._s.notes.first(
+        event = await self._notes.first(
             ConflictResolved, lambda event: event.conflict == conflict.seq, after=conflict.seq, stream=conflict.stream
         )
         return f"{message}, says {event.by}{_because(event.reason)}" if event is not None and shown else message
@@ -180,7 +183,7 @@ class Answers:
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""
         found = conflict.found
-        current = await self._s.contents.kept_text(found.sides.current)
+        current = await self._contents.kept_text(found.sides.current)
         try:
             proposed = await self.proposed(conflict)
         except TextTooCostly:
@@ -192,14 +195,14 @@ class Answers:
     async def proposed(self, conflict: Conflict) -> Document | None:
         """As `Sides.with_proposed`. Raises TextTooCostly."""
         sides = conflict.found.sides
-        base, current, proposed = [await self._s.contents.kept_text(digest) for digest in sides]
+        base, current, proposed = [await self._contents.kept_text(digest) for digest in sides]
         if base is None or current is None or proposed is None:
             return proposed
         texts = Sides(base, current, proposed, sides.regions)
-        return await self._s.contents.computed(texts.with_proposed, current, proposed)
+        return await self._contents.computed(texts.with_proposed, current, proposed)
 
     async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
-        recorded = await self._s.journal.event(seq)
+        recorded = await self._journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
         outcome = await self.outcome(recorded)
@@ -235,7 +238,7 @@ class Answers:
         if not isinstance(event, ChangeIntended):
             raise VersionUnknown(f"{show(recorded.seq)} is no change, approval or conflict")
         wanted = EventFilter(tags=_OUTCOMES, stream=recorded.stream, after=recorded.seq)
-        async for later in self._s.journal.events(wanted, batch=20):
+        async for later in self._journal.events(wanted, batch=20):
             closed = later.event
             if isinstance(closed, ChangeApplied | ChangeAborted | ChangeDiverged) and closed.change == recorded.seq:
                 return later

@@ -18,17 +18,16 @@ from orchestrator.core.policy.rules import Deny, NeedApproval, Verdict
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.locks import PathLocks
-from orchestrator.engine.permissions import denied
+from orchestrator.engine.permissions import Permissions, denied
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
-from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import Workspace
 
 
 class ChangePermissions:
     """Asks policy about acts on paths, and about how a change fits."""
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
 
     def refuse_early(self, caller: Caller, *checks: PermissionCheck) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
@@ -53,14 +52,14 @@ class ChangePermissions:
 
     def uncovers(self, caller: Caller, paths: Sequence[WorkspacePath]) -> tuple[NeedApproval, ...]:
         """A change of paths of which the caller may read some, but not all, can show what is hidden."""
-        hidden = [path for path in paths if not self._s.permissions.readable(caller, path)]
+        hidden = [path for path in paths if not self._permissions.readable(caller, path)]
         if not 0 < len(hidden) < len(paths):
             return ()
         return (NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"),)
 
     def unsure(self, fit: Fit) -> tuple[NeedApproval, ...]:
         """A change that fits in a way that policy leaves to a person."""
-        lowest = self._s.permissions.policy.edits.lowest_rung
+        lowest = self._permissions.policy.edits.lowest_rung
         if RUNGS.index(fit.rung) <= RUNGS.index(lowest):
             return ()
         reason = f"it fits as {fit.rung} (score {fit.score:g}), and below {lowest} a person decides"
@@ -68,12 +67,12 @@ class ChangePermissions:
 
     def stale(self, unseen: tuple[UnseenChange, ...]) -> tuple[NeedApproval, ...]:
         """A change whose author has not seen what others did."""
-        if not unseen or self._s.permissions.policy.edits.stale_reads == "allow":
+        if not unseen or self._permissions.policy.edits.stale_reads == "allow":
             return ()
         return (NeedApproval("edits.stale_reads", unseen_in_words(unseen)),)
 
     def _verdict(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Verdict:
-        return self._s.permissions.verdict(
+        return self._permissions.verdict(
             caller,
             check.action,
             check.path,

@@ -39,9 +39,8 @@ UNHASHED = Digest("unhashed")
 class FactFinder:
     """Looks, with the locks of the paths held."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._past = PastVersions(services)
+    def __init__(self, services: Services, observer: Observer, past: PastVersions) -> None:
+        self._s, self._observer, self._past = services, observer, past
 
     async def find(self, command: Command, wanted: ChangeRequest) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""

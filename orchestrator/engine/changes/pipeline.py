@@ -32,6 +32,7 @@ from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Reservations
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
@@ -70,11 +71,19 @@ class Outrun(Exception):
 class ChangePipeline:
     """Carries commands through: facts, permission, decision, then approval or conflict or effects, and the answer."""
 
-    def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
+    def __init__(
+        self, services: Services, observer: Observer, effects: Effects, answers: Answers, past: PastVersions
+    ) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
-        self._facts, self._recorder = FactFinder(services, observer), ConflictRecorder(services, answers)
+        self._facts = FactFinder(services, observer, past)
+        self._recorder = ConflictRecorder(
+            services.journal, services.notes, services.contents, services.state.pending, answers
+        )
         self.reservations, self._sets = Reservations(services), ReadSets(services)
-        self.repositories, self.permissions = RepositoryGuard(services.workspace), ChangePermissions(services)
+        self.repositories, self.permissions = (
+            RepositoryGuard(services.workspace),
+            ChangePermissions(services.permissions),
+        )
 
     async def change(self, command: Command, request: ChangeRequest) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""

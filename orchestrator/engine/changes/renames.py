@@ -7,8 +7,11 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.services import Services
+from orchestrator.engine.permissions import Permissions
+from orchestrator.ports.journal import Journal
+from orchestrator.ports.workspace import Workspace
 
 
 class Renamed(msgspec.Struct, frozen=True):
@@ -22,8 +25,8 @@ class Renamed(msgspec.Struct, frozen=True):
 class RenameTracker:
     """Reads moves from the journal."""
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, journal: Journal, workspace: Workspace, permissions: Permissions, state: State) -> None:
+        self._journal, self._workspace, self._permissions, self._state = journal, workspace, permissions, state
 
     async def follow(self, caller: Caller, path: WorkspacePath, base: p.Version | None) -> Renamed | None:
         """Where the file of a path with nothing at it was moved to; None where it is there, or was never moved.
@@ -34,13 +37,13 @@ class RenameTracker:
         known: set[WorkspacePath] = set()
         here = path
         at: Seq | None = None
-        while self._s.workspace.stat(here) is None and here not in known:
+        while self._workspace.stat(here) is None and here not in known:
             known.add(here)
-            rows = await self._s.journal.moved_away((here,))
+            rows = await self._journal.moved_away((here,))
             if not rows:
                 return None
             here, at = rows[-1].path, rows[-1].seq
-        if at is None or here in known or not self._s.permissions.readable(caller, here):
+        if at is None or here in known or not self._permissions.readable(caller, here):
             return None
         return Renamed(here, at, await self._base(caller, path, here, base))
 
@@ -52,8 +55,8 @@ class RenameTracker:
         """
         here, found = path, None
         while True:
-            rows = [row for row in await self._s.journal.moved_away((here,)) if row.seq > after and row.present]
-            if not rows or (rows[0].kind == "external" and self._s.state.registry.get(here) is not None):
+            rows = [row for row in await self._journal.moved_away((here,)) if row.seq > after and row.present]
+            if not rows or (rows[0].kind == "external" and self._state.registry.get(here) is not None):
                 return found if found is not None and found.path != path else None
             here, after = rows[0].path, rows[0].seq
             found = Renamed(here, rows[0].seq)
@@ -73,7 +76,7 @@ class RenameTracker:
 
     def seen(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the session was shown a file under this path, or changed it there."""
-        session = self._s.state.sessions.get(caller.session)
+        session = self._state.sessions.get(caller.session)
         return session is not None and path in session.seen
 
     async def _base(
@@ -82,18 +85,18 @@ class RenameTracker:
         if isinstance(base, str) and parse_digest(base) is not None:
             return base
         if base is None:
-            session = self._s.state.sessions.get(caller.session)
+            session = self._state.sessions.get(caller.session)
             seen = session.seen.get(old) if session and new not in session.seen else None
             if seen is None or seen.newest is None:
                 return None
             at = seen.newest
         else:
             at = parse_seq(base, parameter="base")
-            if at > self._s.journal.head:
+            if at > self._journal.head:
                 return base
-        row = await self._s.journal.version_at(old, at)
+        row = await self._journal.version_at(old, at)
         digest = row.digest if row is not None else None
-        return digest if digest and await self._s.journal.version_with(new, digest) else base
+        return digest if digest and await self._journal.version_with(new, digest) else base
 
 
 def _named(error: FileNotFound, followed: Renamed, note: str = "") -> FileNotFound:

@@ -35,7 +35,10 @@ class Undoer:
 
     def __init__(self, services: Services, pipeline: ChangePipeline) -> None:
         self._s, self._pipeline = services, pipeline
-        self._selector, self._diffs = UndoSelector(services, pipeline.answers), Diffs(services.contents)
+        self._selector, self._diffs = (
+            UndoSelector(services.journal, services.notes, pipeline.answers),
+            Diffs(services.contents),
+        )
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         selection = await self._selector.one(parse_seq(params.change, parameter="change"))

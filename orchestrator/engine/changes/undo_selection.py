@@ -35,8 +35,8 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.external.batches import members
-from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter
+from orchestrator.engine.notes import Notes
+from orchestrator.ports.journal import EventFilter, Journal
 
 OUTSIDE = "outside"
 """As an agent's name: external changes."""
@@ -53,21 +53,21 @@ EXTERNAL_TAGS = (tag_of(ExternalFileChanged), tag_of(ExternalFileCreated), tag_o
 class UndoSelector:
     """Reads the journal for undos."""
 
-    def __init__(self, services: Services, answers: Answers) -> None:
-        self._s, self._answers = services, answers
+    def __init__(self, journal: Journal, notes: Notes, answers: Answers) -> None:
+        self._journal, self._notes, self._answers = journal, notes, answers
 
     async def one(self, number: Seq) -> UndoSelection:
         """The change that an event belongs to, or the group of outside changes that it opened or closed.
 
         Raises VersionUnknown, RevertImpossible, Aborted.
         """
-        recorded = await self._s.journal.event(number)
+        recorded = await self._journal.event(number)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(number)}", hint="file_history lists changes.")
         event = recorded.event
         if isinstance(event, ExternalBatchOpened | ExternalBatchClosed):
             group = event.group if isinstance(event, ExternalBatchClosed) else recorded.seq
-            return await self._whole([item async for item in members(self._s.journal, group)])
+            return await self._whole([item async for item in members(self._journal, group)])
         if isinstance(event, ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved):
             return await self._whole([recorded])
         if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
@@ -91,7 +91,7 @@ class UndoSelector:
         chosen: dict[Seq, list[Made]] = {}
         folders: dict[Seq, Collection[WorkspacePath]] = {}
         seen = 0
-        async for recorded in self._s.journal.events(_events_of(span)):
+        async for recorded in self._journal.events(_events_of(span)):
             seen += 1
             if seen % (SLICE if globs is None else GLOB_SLICE) == 0:
                 await anyio.lowlevel.checkpoint()
@@ -100,7 +100,7 @@ class UndoSelector:
                 folders[change_of(recorded)] = await self._folders(recorded)
             if made:
                 chosen[change_of(recorded)] = made
-        reverters = await self._s.journal.reverters()
+        reverters = await self._journal.reverters()
         return await to_thread.run_sync(lambda: selection(in_effect(chosen, reverters), folders.values()))
 
     async def _whole(self, events: list[Recorded]) -> UndoSelection:
@@ -114,7 +114,7 @@ class UndoSelector:
             case ExternalFileCreated(parents=parents):
                 return parents
             case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
-                intent = await self._s.notes.event(change, ChangeIntended)
+                intent = await self._notes.event(change, ChangeIntended)
                 return (*(intent.directories.made if intent else ()), *(item.path for item in paths if item.directory))
             case _:
                 return ()
@@ -124,9 +124,9 @@ class UndoSelector:
         histories: dict[WorkspacePath, tuple[VersionRow, ...]] = {}
         wanted = {path for path, _ in chosen.keys}
         while wanted:
-            found = await self._s.journal.histories(wanted)
+            found = await self._journal.histories(wanted)
             histories |= found
-            next_ones = {row.path for row in await self._s.journal.moved_away(wanted)}
+            next_ones = {row.path for row in await self._journal.moved_away(wanted)}
             next_ones |= {row.moved_from for rows in found.values() for row in rows if row.moved_from is not None}
             wanted = next_ones - histories.keys()
         return histories

@@ -35,9 +35,9 @@ MOST_FILES = 5000
 class Writer:
     """Reads paths and patches, and passes a command on."""
 
-    def __init__(self, services: Services, pipeline: ChangePipeline, paths: Paths) -> None:
+    def __init__(self, services: Services, pipeline: ChangePipeline, paths: Paths, renames: RenameTracker) -> None:
         self._s, self._pipeline, self._paths = services, pipeline, paths
-        self._permissions, self._renames = pipeline.permissions, RenameTracker(services)
+        self._permissions, self._renames = pipeline.permissions, renames
         self._walker = Walker(services.workspace, services.ignore)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:

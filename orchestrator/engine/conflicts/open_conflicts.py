@@ -26,9 +26,8 @@ from orchestrator.ports.journal import AppendBatch, NewEvent
 class Rebaser:
     """Keeps the sides of open conflicts as the files are."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._renames = RenameTracker(services)
+    def __init__(self, services: Services, observer: Observer, renames: RenameTracker) -> None:
+        self._s, self._observer, self._renames = services, observer, renames
 
     async def follow(self, conflict: Conflict, *, renames_only: bool = False) -> Conflict | None:
         """Bring one conflict up to date with its file; what it is then, None if it is not open any more.

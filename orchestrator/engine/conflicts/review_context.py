@@ -19,10 +19,11 @@ from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.three_way import Span
 from orchestrator.engine.conflicts.open_conflicts import sides_of
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.line_owners import Attributions
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
-from orchestrator.engine.services import Services
+from orchestrator.ports.journal import Journal
 from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 
 AROUND = 12
@@ -34,12 +35,13 @@ MOST_HOLDERS = 8
 class ReviewContext:
     """Describes conflicts."""
 
-    def __init__(self, services: Services) -> None:
-        self._s, self._attributions = services, Attributions(services.journal, services.contents)
+    def __init__(self, journal: Journal, notes: Notes, contents: Contents) -> None:
+        self._journal, self._notes, self._contents = journal, notes, contents
+        self._attributions = Attributions(journal, contents)
 
     async def request(self, conflict: Conflict) -> ReviewRequest | None:
         """What a reviewer is sent; None where no lines conflict."""
-        sides = await sides_of(self._s.contents, conflict.found.sides)
+        sides = await sides_of(self._contents, conflict.found.sides)
         if sides is None or not sides.regions:
             return None
         return ReviewRequest(
@@ -54,7 +56,7 @@ class ReviewContext:
 
     async def proposer(self, conflict: Conflict) -> Party:
         """Whose change waits, and what for."""
-        found = await self._s.notes.event(conflict.seq, ConflictFound)
+        found = await self._notes.event(conflict.seq, ConflictFound)
         reason = found.provenance.reason if found else ""
         return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
 
@@ -76,13 +78,13 @@ class ReviewContext:
         return tuple(dict.fromkeys(parties))
 
     async def _party(self, row: VersionRow) -> Party:
-        applied = await self._s.notes.event(row.change, ChangeApplied)
-        intended = await self._s.notes.event(applied.change if applied else row.change, ChangeIntended)
+        applied = await self._notes.event(row.change, ChangeApplied)
+        intended = await self._notes.event(applied.change if applied else row.change, ChangeIntended)
         reason = intended.provenance.reason if intended is not None else ""
         return Party(agent=row.author or "", task=await self._title(row.task), reason=reason)
 
     async def _title(self, task: Seq | None) -> str:
-        begun = await self._s.notes.event(task, TaskBegun)
+        begun = await self._notes.event(task, TaskBegun)
         return begun.title if begun is not None else ""
 
 

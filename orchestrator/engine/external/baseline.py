@@ -13,7 +13,6 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.engine.external.batch_import import FOUND_STREAM, BatchImporter
-from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -43,7 +42,7 @@ class Baseline:
             await self._find(result.files)
         self._observer.scanned = True
         if not first:
-            group = ExternalBatch(self._s, "scan")
+            group = self._importer.batch("scan")
             await self._importer.import_scan(result, group)
             await group.close()
 

@@ -11,7 +11,13 @@ from anyio import to_thread
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, SymlinkRefused
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved, FilesFound
+from orchestrator.core.events.files import (
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    ExternalTrigger,
+    FilesFound,
+)
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.batches import ExternalBatch
@@ -57,6 +63,10 @@ class BatchImporter:
         self._s, self._observer = services, observer
         self._walker = Walker(services.workspace, services.ignore)
         self._log = logger("watching")
+
+    def batch(self, trigger: ExternalTrigger) -> ExternalBatch:
+        """A burst that begins now, for `append`."""
+        return ExternalBatch(self._s.journal, self._s.notes, trigger)
 
     async def import_hints(self, hints: Hints, group: ExternalBatch) -> None:
         """Import what a watcher named. Raises DiskFull, WritesStopped."""

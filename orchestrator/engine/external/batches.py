@@ -18,7 +18,7 @@ from orchestrator.core.events.files import (
     ExternalTrigger,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.engine.services import Services
+from orchestrator.engine.notes import Notes
 from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewEvent
 
 STREAM = "external"
@@ -35,8 +35,8 @@ _TAGS = (
 class ExternalBatch:
     """The changes of one burst. It is opened by the second of them, so a single change is no group."""
 
-    def __init__(self, services: Services, trigger: ExternalTrigger) -> None:
-        self._s, self._trigger = services, trigger
+    def __init__(self, journal: Journal, notes: Notes, trigger: ExternalTrigger) -> None:
+        self._journal, self._notes, self._trigger = journal, notes, trigger
         self.came: set[WorkspacePath] = set()
         """The directories that other programs made, or moved to where they are, in this burst."""
         self._seq: Seq | None = None
@@ -53,7 +53,7 @@ class ExternalBatch:
             joins = external > 0 and not self._closed
             if joins and self._changes + external > 1:
                 await self._open()
-            recorded = await self._s.journal.append(
+            recorded = await self._journal.append(
                 AppendBatch(events, Origin(cause=self._seq if joins else None), blobs)
             )
             if joins and self._seq is None:
@@ -72,7 +72,7 @@ class ExternalBatch:
 
     async def _open(self) -> None:
         if self._seq is None:
-            opened = await self._s.notes.append(Origin(), (STREAM, ExternalBatchOpened(trigger=self._trigger)))
+            opened = await self._notes.append(Origin(), (STREAM, ExternalBatchOpened(trigger=self._trigger)))
             self._seq = opened[0].seq
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class ExternalBatch:
                 await self._open()
             if self._seq is not None:
                 closed = ExternalBatchClosed(group=self._seq, changes=self._changes, also=tuple(self._also))
-                await self._s.notes.append(Origin(cause=self._seq), (STREAM, closed))
+                await self._notes.append(Origin(cause=self._seq), (STREAM, closed))
 
 
 async def members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:

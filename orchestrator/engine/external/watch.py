@@ -12,12 +12,14 @@ from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import ChangeApplied, ExternalFileCreated, ExternalTrigger, FilesFound
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import parent
+from orchestrator.core.projections.registry import Registry
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.services import Services
 from orchestrator.logs import logger
+from orchestrator.ports.journal import Journal
 from orchestrator.ports.watcher import Hints, Watcher
+from orchestrator.ports.workspace import Workspace
 
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
@@ -39,9 +41,16 @@ class Watching:
     """Between the watcher, which only hints, and the importer, which looks."""
 
     def __init__(
-        self, services: Services, observer: Observer, importer: BatchImporter, watcher: Watcher | None
+        self,
+        journal: Journal,
+        registry: Registry,
+        workspace: Workspace,
+        observer: Observer,
+        importer: BatchImporter,
+        watcher: Watcher | None,
     ) -> None:
-        self._s, self._observer, self._importer, self._watcher = services, observer, importer, watcher
+        self._journal, self._registry, self._workspace = journal, registry, workspace
+        self._observer, self._importer, self._watcher = observer, importer, watcher
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
         self._folders_came: set[WorkspacePath] = set()
@@ -62,14 +71,14 @@ class Watching:
         """Before the start scan, so that nothing falls between the two."""
         if self._watcher is not None:
             await to_thread.run_sync(self._watcher.start)
-            self._s.journal.subscribe(self._fold)
+            self._journal.subscribe(self._fold)
 
     async def run(self) -> None:
         """After the start scan, until cancelled. A group that is open then stays so: the next start is another act."""
         watcher = self._watcher
         if watcher is None:
             return
-        self._follow_later(watcher, self._s.state.registry.paths())
+        self._follow_later(watcher, self._registry.paths())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._gather, watcher)
             while True:
@@ -139,7 +148,7 @@ class Watching:
 
     async def _burst(self, watcher: Watcher) -> None:
         """All that waits, and what comes while that is absorbed, as one group."""
-        group = ExternalBatch(self._s, self._rescan or "watch")
+        group = self._importer.batch(self._rescan or "watch")
         self._observer.group = group
         try:
             until = anyio.current_time() + GROUP_MOST_S
@@ -169,7 +178,7 @@ class Watching:
         for seq in self._observer.hinted(hints):
             group.met_before(seq)
         if hints.rescan is not None:
-            await self._importer.import_scan(await to_thread.run_sync(self._s.workspace.scan), group)
+            await self._importer.import_scan(await to_thread.run_sync(self._workspace.scan), group)
         else:
             await self._importer.import_hints(hints, group)
 

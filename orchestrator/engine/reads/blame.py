@@ -32,9 +32,9 @@ FRAME_BYTES, FRAME_LINES = 500, 6
 class Blamer:
     """Answers from the versions' events; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
-        self._s, self._observer, self._paths = services, observer, paths
-        self._attributions, self._past = Attributions(services.journal, services.contents), PastVersions(services)
+    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
+        self._s, self._observer, self._paths, self._past = services, observer, paths, past
+        self._attributions = Attributions(services.journal, services.contents)
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
         path = self._paths.file(params.path)
@@ -46,7 +46,7 @@ class Blamer:
             async with self._s.locks.shared(path):
                 row, warned = await self._present(path)
         else:
-            row = await self._past.at(path, position(self._s, params.at, parameter="at"))
+            row = await self._past.at(path, position(self._s.journal, params.at, parameter="at"))
         if row.digest is not None and await self._s.contents.get(row.digest) is not None:
             await self._past.text(row)  # a binary file has no lines
         lineage = await self._attributions.of(path, row.seq)
@@ -94,7 +94,7 @@ class Blamer:
 
     async def _approver(self, row: VersionRow) -> str | None:
         """Who granted the change, or accepted a reviewer's proposal; a content of their own is theirs already."""
-        granted = await approver_of(self._s, row.approval)
+        granted = await approver_of(self._s.state.pending, self._s.notes, row.approval)
         conflict = self._s.state.pending.resolved_by(row.change) if row.change is not None else None
         if granted is not None or conflict is None:
             return granted

@@ -62,9 +62,8 @@ class Shown(NamedTuple):
 class Reader:
     """Shows content, and notes what was shown to whom."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
-        self._s, self._observer, self._paths = services, observer, paths
-        self._past = PastVersions(services)
+    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
+        self._s, self._observer, self._paths, self._past = services, observer, paths, past
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
         end = params.end if params.end is not None else params.start + 199
@@ -86,7 +85,7 @@ class Reader:
         async with self._s.locks.shared(path):
             warned: tuple[str, ...] = ()
             if params.at is not None:
-                row = await self._past.at(path, position(self._s, params.at, parameter="at", least=1))
+                row = await self._past.at(path, position(self._s.journal, params.at, parameter="at", least=1))
                 await self._past.permit(caller, row)
                 version, (digest, data) = row.seq, await self._past.content(row)
             else:

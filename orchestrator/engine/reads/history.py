@@ -37,10 +37,9 @@ FRAME_BYTES, FRAME_LINES = 600, 8
 class Historian:
     """Answers from the journal; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
-        self._s, self._observer, self._paths = services, observer, paths
-        self._past = PastVersions(services)
-        self._trees = TreeDiffs(services, observer)
+    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
+        self._s, self._observer, self._paths, self._past = services, observer, paths, past
+        self._trees = TreeDiffs(services, observer, past)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._paths.file(params.path)
@@ -88,7 +87,7 @@ class Historian:
             task=show(row.task) if row.task else None,
             size=row.size if readable else None,
             hash=row.digest if readable else None,
-            approver=await approver_of(self._s, row.approval),
+            approver=await approver_of(self._s.state.pending, self._s.notes, row.approval),
             reverts=tuple(map(show, reverts[0])),
             more_reverts=reverts[1],
             change=show(row.change) if row.change else None,
@@ -178,7 +177,7 @@ class Historian:
             rows = await self._s.journal.versions(path, limit=1, before=before)
             row = rows[0] if rows else None
         else:
-            row = await self._s.journal.version_at(path, position(self._s, raw, parameter=name))
+            row = await self._s.journal.version_at(path, position(self._s.journal, raw, parameter=name))
         if row is None:
             return _without_version(path, None)
         await self._past.permit(caller, row)

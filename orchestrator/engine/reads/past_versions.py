@@ -5,10 +5,15 @@ from __future__ import annotations
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.projections.pending import Pending
+from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.services import Services
+from orchestrator.engine.contents import Contents
+from orchestrator.engine.locks import PathLocks
+from orchestrator.engine.permissions import Permissions
+from orchestrator.ports.journal import Journal
 
 HINT = "file_history lists its versions."
 
@@ -26,9 +31,9 @@ class PastVersions:
     version is shown by its path alone, like on the disk.
     """
 
-    def __init__(self, services: Services) -> None:
-        self._journal, self._contents = services.journal, services.contents
-        self._registry, self._permissions = services.state.registry, services.permissions
+    def __init__(self, journal: Journal, contents: Contents, registry: Registry, permissions: Permissions) -> None:
+        self._journal, self._contents = journal, contents
+        self._registry, self._permissions = registry, permissions
 
     async def at(self, path: WorkspacePath, at: Seq) -> VersionRow:
         """The version that a path had at a position. Raises FileNotFound."""
@@ -89,12 +94,12 @@ class PastVersions:
         return None, 0
 
 
-def position(services: Services, raw: Version, *, parameter: str, least: int = 0) -> Seq:
+def position(journal: Journal, raw: Version, *, parameter: str, least: int = 0) -> Seq:
     """Read a position that the journal has reached; `least` 0 lets `@0` through, which is before everything.
 
     Raises ParameterInvalid, VersionUnknown (it names the journal's end).
     """
-    at, head = parse_seq(raw, parameter=parameter), services.journal.head
+    at, head = parse_seq(raw, parameter=parameter), journal.head
     details = {"head": show(head)}
     if at > head:
         raise VersionUnknown(
@@ -109,24 +114,24 @@ def position(services: Services, raw: Version, *, parameter: str, least: int = 0
     return at
 
 
-async def wait_for_changes(services: Services, at: Seq) -> None:
+async def wait_for_changes(pending: Pending, locks: PathLocks, at: Seq) -> None:
     """Wait until every change that began at or before `at` is over, so that its tree is final.
 
     Whoever carries a change out holds the locks of its paths until the outcome is known.
     """
-    for intent in services.state.pending.open_intents():
+    for intent in pending.open_intents():
         if intent.seq > at:
             continue
         for item in intent.paths:
-            async with services.locks.shared(item.path):
+            async with locks.shared(item.path):
                 pass
 
 
-async def tree(services: Services, at: Seq) -> dict[WorkspacePath, VersionRow]:
+async def tree(journal: Journal, at: Seq) -> dict[WorkspacePath, VersionRow]:
     """Every file that was there at a position."""
     rows: dict[WorkspacePath, VersionRow] = {}
     after = ""
-    while page := await services.journal.tree_at(at, after=after, limit=TREE_PAGE):
+    while page := await journal.tree_at(at, after=after, limit=TREE_PAGE):
         rows |= {row.path: row for row in page}
         after = page[-1].path
     return rows

@@ -19,13 +19,12 @@ from orchestrator.engine.services import Services
 class TimeTravel:
     """Answers with whole states of the workspace; what policy keeps from the caller is named, not given."""
 
-    def __init__(self, services: Services, paths: Paths) -> None:
-        self._s, self._paths = services, paths
-        self._past = PastVersions(services)
+    def __init__(self, services: Services, paths: Paths, past: PastVersions) -> None:
+        self._s, self._paths, self._past = services, paths, past
 
     async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
         at, after = self._where(params)
-        await wait_for_changes(self._s, at)
+        await wait_for_changes(self._s.state.pending, self._s.locks, at)
         rows = await self._s.journal.tree_at(at, after=after, limit=params.limit + 1)
         more, rows = len(rows) > params.limit, rows[: params.limit]
         lacking = await self._s.journal.lacking([row.digest for row in rows if row.digest is not None])
@@ -53,11 +52,11 @@ class TimeTravel:
     def _where(self, params: t.TreeAt) -> tuple[Seq, str]:
         if params.cursor is None:
             now = params.at == "current"
-            return self._s.journal.head if now else position(self._s, params.at, parameter="at", least=1), ""
+            return self._s.journal.head if now else position(self._s.journal, params.at, parameter="at", least=1), ""
         raw, colon, after = params.cursor.partition(":")
         if not colon:
             raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
-        return position(self._s, raw, parameter="cursor", least=1), after
+        return position(self._s.journal, raw, parameter="cursor", least=1), after
 
     async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
         """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
@@ -82,7 +81,7 @@ class TimeTravel:
     async def content_at(self, caller: Caller, call: Call, params: t.ContentAt) -> t.Content:
         path = self._paths.file(params.path)
         self._s.permissions.permit_now(caller, "read", path)
-        at = position(self._s, params.at, parameter="at", least=1)
+        at = position(self._s.journal, params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
             row = await self._past.at(path, at)
         digest, data = await self._past.content(row)

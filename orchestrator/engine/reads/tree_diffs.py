@@ -54,9 +54,8 @@ class Span(NamedTuple):
 class TreeDiffs:
     """Compares trees as the journal knows them; only `working` looks at the disk first."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._past = PastVersions(services)
+    def __init__(self, services: Services, observer: Observer, past: PastVersions) -> None:
+        self._s, self._observer, self._past = services, observer, past
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -64,8 +63,8 @@ class TreeDiffs:
         if params.cursor is None and "working" in (params.from_, params.to):
             warned = await self._survey()
         span = await self._span(caller, params)
-        await wait_for_changes(self._s, max(span.left, span.right))
-        left, right = await tree(self._s, span.left), await tree(self._s, span.right)
+        await wait_for_changes(self._s.state.pending, self._s.locks, max(span.left, span.right))
+        left, right = await tree(self._s.journal, span.left), await tree(self._s.journal, span.right)
         found = self._parted(caller, differences(left, right))
         listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
@@ -83,13 +82,17 @@ class TreeDiffs:
             match = _CURSOR.match(params.cursor)
             if match is None:
                 raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
-            left, right = (position(self._s, int(number), parameter="cursor") for number in match.groups()[:2])
+            left, right = (position(self._s.journal, int(number), parameter="cursor") for number in match.groups()[:2])
             return Span(left, right, match[3])
         left = await self._session_start(caller) if params.from_ == "@previous" else self._at(params.from_, "from")
         return Span(left, self._at(params.to, "to"))
 
     def _at(self, raw: p.Version, parameter: str) -> Seq:
-        return self._s.journal.head if raw in ("current", "working") else position(self._s, raw, parameter=parameter)
+        return (
+            self._s.journal.head
+            if raw in ("current", "working")
+            else position(self._s.journal, raw, parameter=parameter)
+        )
 
     async def _session_start(self, caller: Caller) -> Seq:
         async for recorded in self._s.journal.events(EventFilter(session=caller.session), batch=1):

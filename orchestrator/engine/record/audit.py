@@ -24,8 +24,9 @@ from orchestrator.core.events.visibility import visible
 from orchestrator.core.ids import WorkspacePath, parse_seq, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.path_resolution import Paths
+from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.record.event_search import EventSearch, newest, oldest
-from orchestrator.engine.services import Services
+from orchestrator.ports.journal import Journal
 
 PAGE_CHARACTERS = 2 * 1024 * 1024
 """A page that has grown past this ends, however few its events are; an answer has to fit into a frame."""
@@ -36,18 +37,18 @@ _ENCODER = msgspec.json.Encoder()
 class Auditor:
     """Answers from the journal, never from the disk."""
 
-    def __init__(self, services: Services, paths: Paths) -> None:
-        self._s = services
-        self._finder = EventSearch(services, paths)
+    def __init__(self, journal: Journal, permissions: Permissions, paths: Paths) -> None:
+        self._journal, self._permissions = journal, permissions
+        self._finder = EventSearch(journal, paths)
 
     async def journal_query(self, caller: Caller, call: Call, params: p.JournalQuery) -> r.JournalPage:
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         wanted = await self._finder.wanted(caller, params)
         if wanted is None:
             return r.JournalPage(entries=())
-        found = await newest(self._s.journal, wanted, before=before, limit=params.limit + 1)
+        found = await newest(self._journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
-        entries = Entries(self._s, caller)
+        entries = Entries(self._journal, self._permissions, caller)
         answer = tuple([await entries.entry(item, path=wanted.path) for item in page])
         if len(found.events) > params.limit:
             return r.JournalPage(entries=answer, cursor=answer[-1].seq)
@@ -61,8 +62,8 @@ class Auditor:
         lines: list[str] = []
         size, last = 0, None
         if wanted is not None:
-            found = await oldest(self._s.journal, wanted, after=after, limit=params.limit)
-            entries, last = Entries(self._s, caller), found.last
+            found = await oldest(self._journal, wanted, after=after, limit=params.limit)
+            entries, last = Entries(self._journal, self._permissions, caller), found.last
             for item in found.events:
                 entry = await entries.entry(item, path=wanted.path)
                 lines.append(_ENCODER.encode(entry).decode() + "\n")
@@ -73,7 +74,7 @@ class Auditor:
         return ExportPage(
             text="".join(lines),
             events=len(lines),
-            after=show(self._s.journal.head if last is None else last),
+            after=show(self._journal.head if last is None else last),
             more=last is not None,
         )
 
@@ -81,9 +82,9 @@ class Auditor:
 class Entries:
     """Makes the entries of one answer, without hashes of what the caller may not read."""
 
-    def __init__(self, services: Services, caller: Caller) -> None:
-        self._journal = services.journal
-        self._readable = cache(partial(services.permissions.readable, caller))
+    def __init__(self, journal: Journal, permissions: Permissions, caller: Caller) -> None:
+        self._journal = journal
+        self._readable = cache(partial(permissions.readable, caller))
 
     async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> r.JournalEntry:
         """One event; with `path` a scan's list is cut down to it."""

@@ -14,7 +14,6 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.timestamps import parse_timestamp
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.path_resolution import Paths
-from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention
 
 _STREAMS = ("file", "approval", "conflict", "stray")
@@ -87,8 +86,8 @@ def within(recorded: Recorded, task: Task) -> bool:
 class EventSearch:
     """Turns parameters into a filter, and walks by it."""
 
-    def __init__(self, services: Services, paths: Paths) -> None:
-        self._s, self._paths = services, paths
+    def __init__(self, journal: Journal, paths: Paths) -> None:
+        self._journal, self._paths = journal, paths
 
     async def wanted(self, caller: Caller, params: p.JournalFilter) -> EventQuery | None:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
@@ -116,7 +115,7 @@ class EventSearch:
 
     def _between(self, wanted: EventFilter, params: p.JournalFilter) -> EventFilter:
         """The filter with the caller's bounds, each a position or a time."""
-        replace, head = msgspec.structs.replace, self._s.journal.head
+        replace, head = msgspec.structs.replace, self._journal.head
         if params.since is not None:
             since = parse_timestamp(params.since, parameter="since", head=head)
             after = wanted.after if since.seq is None else max(wanted.after, since.seq - 1)
@@ -135,12 +134,12 @@ class EventSearch:
 
     async def _task(self, raw: p.Version) -> Task:
         number = parse_seq(raw, parameter="task")
-        begun = await self._s.journal.event(number)
+        begun = await self._journal.event(number)
         if begun is None or not isinstance(begun.event, TaskBegun):
             raise VersionUnknown(f"{show(number)} is no task")
         session = begun.event.session
         wanted = EventFilter(tags=(tag_of(TaskEnded),), session=session, after=number)
-        async for recorded in self._s.journal.events(wanted, batch=100):
+        async for recorded in self._journal.events(wanted, batch=100):
             if isinstance(recorded.event, TaskEnded) and recorded.event.task == number:
                 return Task(number, session, recorded.seq)
         return Task(number, session, 2**62)

@@ -14,11 +14,12 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, parse_digest, parse_seq, show
 from orchestrator.core.payload_redaction import fields_to_blank, texts_of
+from orchestrator.core.projections.state import State
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.path_resolution import Paths
-from orchestrator.engine.services import Services
-from orchestrator.ports.journal import Redaction
+from orchestrator.ports.journal import Journal, Redaction
 
 SHORTEST_SOUGHT = 4
 """Letters; a shorter text is in too many events to be worth a warning."""
@@ -35,8 +36,8 @@ OTHER_COPIES = "backups, snapshots and copies of the state directory keep what t
 class Redactor:
     """People's alone. One redaction at a time."""
 
-    def __init__(self, services: Services, gate: ApproverGate, paths: Paths) -> None:
-        self._s, self._gate, self._paths = services, gate, paths
+    def __init__(self, journal: Journal, contents: Contents, state: State, gate: ApproverGate, paths: Paths) -> None:
+        self._journal, self._contents, self._state, self._gate, self._paths = journal, contents, state, gate, paths
         self._one_at_a_time = anyio.Lock()
 
     async def journal_redact(self, caller: Caller, call: Call, params: JournalRedact) -> Redacted:
@@ -59,10 +60,10 @@ class Redactor:
         fields = fields_to_blank(target.seq, target.event, params.fields)
         texts = dict.fromkeys(text for name, text in texts_of(target.event) if name in fields)
         event = PayloadRedacted(target=target.seq, fields=fields, by=caller.agent, reason=params.reason)
-        done = await self._s.journal.redact(event, caller.origin(call))
+        done = await self._journal.redact(event, caller.origin(call))
         warnings: list[str] = []
         for text in texts:
-            others = await self._s.journal.holding(text, limit=MOST_NAMED + 1) if len(text) >= SHORTEST_SOUGHT else ()
+            others = await self._journal.holding(text, limit=MOST_NAMED + 1) if len(text) >= SHORTEST_SOUGHT else ()
             if others:
                 named = ", ".join(map(show, others[:MOST_NAMED])) + (" and more" if len(others) > MOST_NAMED else "")
                 warnings.append(f"the same text is also in {named}: redact those too")
@@ -72,18 +73,18 @@ class Redactor:
 
     async def _content(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
         digest = parse_digest(str(raw)) or await self._digest(raw, params.path)
-        if not await self._s.journal.has_blob(digest):
+        if not await self._journal.has_blob(digest):
             raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
         try:
-            size = len(await self._s.journal.blob(digest) or b"")
+            size = len(await self._journal.blob(digest) or b"")
         except JournalCorrupt:
             size = 0  # a damaged content can be taken out too
         event = ContentRedacted(digest=digest, size=size, by=caller.agent, reason=params.reason)
         try:
-            done = await self._s.journal.forget(event, caller.origin(call))
+            done = await self._journal.forget(event, caller.origin(call))
         finally:
-            self._s.contents.drop(digest)
+            self._contents.drop(digest)
         return _redacted(done, list(self._still_needed(digest)), digest=digest, size=size)
 
     async def _digest(self, raw: str | int, raw_path: str | None) -> Digest:
@@ -92,7 +93,7 @@ class Redactor:
         path = self._paths.file(raw_path) if raw_path is not None else None
         brought = {item.digest: item.path for item in brought_by(recorded.event) if path in (None, item.path)}
         if path is not None and not brought:
-            row = await self._s.journal.version_at(path, recorded.seq)
+            row = await self._journal.version_at(path, recorded.seq)
             if row is not None and row.present and row.digest is not None:
                 return row.digest
             what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
@@ -112,7 +113,7 @@ class Redactor:
 
     def _refuse_needed(self, digest: Digest) -> None:
         """A change on its way may need it again, if the daemon ends now."""
-        for intent in self._s.state.pending.open_intents():
+        for intent in self._state.pending.open_intents():
             if digest in contents_of(intent):
                 raise NotRedactable(
                     f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
@@ -120,23 +121,23 @@ class Redactor:
 
     def _still_needed(self, digest: Digest) -> Iterator[str]:
         """Warnings: which files bring the content back, and what waits for it."""
-        paths = sorted(entry.path for entry in self._s.state.registry.files() if entry.digest == digest)
+        paths = sorted(entry.path for entry in self._state.registry.files() if entry.digest == digest)
         for path in paths[:MOST_NAMED]:
             yield (
                 f"{path} holds this content now: it is kept again when it is read, or at the next start. "
                 "Change the file, then redact once more"
             )
-        for approval in self._s.state.pending.waiting():
+        for approval in self._state.pending.waiting():
             if any(content.digest == digest for content in brought_by(approval.request)):
                 yield f"the approval {show(approval.seq)} asks for this content and can't be granted any more"
-        for conflict in self._s.state.pending.open_conflicts():
+        for conflict in self._state.pending.open_conflicts():
             if digest in contents_of(conflict):
                 yield f"the conflict {show(conflict.seq)} needs this content, and can't be resolved with it any more"
         yield "other versions of the same file are other contents: file_history names them"
 
     async def _found(self, raw: str | int, *, parameter: str) -> Recorded:
         seq = parse_seq(raw, parameter=parameter)
-        recorded = await self._s.journal.event(seq)
+        recorded = await self._journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
         return recorded

@@ -14,9 +14,9 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.state_encoding import FrozenState, decode, encode, freeze
-from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
+from orchestrator.ports.machine import Step
 
 EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""
@@ -33,8 +33,8 @@ class Snapshotter:
     part, and the row is written between the callers' transactions.
     """
 
-    def __init__(self, services: Services, *, every: int = EVERY) -> None:
-        self._s, self._every = services, every
+    def __init__(self, journal: Journal, state: State, step: Step, *, every: int = EVERY) -> None:
+        self._journal, self._state, self._step, self._every = journal, state, step, every
         self._last = Seq(0)
         self._one_at_a_time = anyio.Lock()
         self._due = anyio.Event()
@@ -43,17 +43,17 @@ class Snapshotter:
     async def begin(self) -> None:
         """Learn where the last one is, and count from there."""
         try:
-            known = await self._s.journal.snapshots()
+            known = await self._journal.snapshots()
         except OrchestratorError:
             known = []  # the start logged why
-        state = self._s.state
+        state = self._state
         usable = (item.seq for item in known if item.version == state.version and item.seq <= state.head)
         self._last = next(usable, Seq(0))
-        self._s.journal.subscribe(self._look)
+        self._journal.subscribe(self._look)
         self._look()
 
     def _look(self, _: Recorded | None = None) -> None:
-        if self._s.state.head - self._last >= self._every:
+        if self._state.head - self._last >= self._every:
             self._due.set()
 
     async def run(self) -> None:
@@ -67,14 +67,14 @@ class Snapshotter:
     async def keep(self) -> None:
         """Keep the state as it is now, unless that is kept. A failure is logged: the next start takes longer."""
         async with self._one_at_a_time:
-            frozen = freeze(self._s.state)
+            frozen = freeze(self._state)
             if frozen.head.seq <= self._last:
                 return
             self._last = frozen.head.seq
-            self._s.step("snapshot_frozen")
+            self._step("snapshot_frozen")
             try:
                 snapshot, data = await to_thread.run_sync(encoded, frozen)
-                await self._s.journal.keep_snapshot(snapshot, data)
+                await self._journal.keep_snapshot(snapshot, data)
             except OrchestratorError as error:
                 self._log.warning("a snapshot could not be kept", seq=frozen.head.seq, error=error.message)
 

@@ -18,35 +18,41 @@ from orchestrator.core.projections.state import State, first_difference
 from orchestrator.core.projections.state_encoding import FrozenState, decode, encode, freeze
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.locks import PathLocks
+from orchestrator.engine.services import MAX_FILE_BYTES
+from orchestrator.ports.journal import Journal
+from orchestrator.ports.workspace import Workspace
 
 
 class StateCheck:
     """Compares the events with memory and tables, and memory with contents and disk."""
 
-    def __init__(self, services: Services, baseline: Baseline) -> None:
-        self._s, self._baseline, self._registry = services, baseline, services.state.registry
+    def __init__(
+        self, journal: Journal, state: State, workspace: Workspace, locks: PathLocks, baseline: Baseline
+    ) -> None:
+        self._journal, self._state, self._workspace, self._locks = journal, state, workspace, locks
+        self._baseline, self._registry = baseline, state.registry
 
     # --- the state and the events -------------------------------------------------------
 
     async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
         await self._baseline.done.wait()
-        live = freeze(self._s.state)
+        live = freeze(self._state)
         try:
-            difference = await self._difference(live) or await self._s.journal.table_difference()
+            difference = await self._difference(live) or await self._journal.table_difference()
         except JournalCorrupt as error:
             difference = error.message
         return r.RebuildAnswer(
             ok=difference is None,
             events=live.head.seq,
-            projections=(*self._s.state.projections, "file_versions"),
+            projections=(*self._state.projections, "file_versions"),
             first_difference=difference,
         )
 
     async def _difference(self, live: FrozenState) -> str | None:
         """The first place where memory and a replay from the first event differ; memory's value, then the other's."""
         state = State()
-        async with aclosing(self._s.journal.replay(until=live.head.seq)) as pieces:
+        async with aclosing(self._journal.replay(until=live.head.seq)) as pieces:
             async for piece in pieces:
                 try:
                     await to_thread.run_sync(state.apply_all, piece)
@@ -66,9 +72,9 @@ class StateCheck:
         found: list[DiskDifference] = []
         if rebuilt.first_difference is not None:
             found.append(DiskDifference(path=".", kind="history", journal=rebuilt.first_difference))
-        head, paths, unchecked = self._s.journal.head, sorted(self._registry.paths()), []
+        head, paths, unchecked = self._journal.head, sorted(self._registry.paths()), []
         for path in paths:
-            async with self._s.locks.shared(path):
+            async with self._locks.shared(path):
                 entry = self._registry.get(path)
                 if entry is None:
                     continue  # removed since; whether it is there again is looked for later
@@ -90,7 +96,7 @@ class StateCheck:
         differences: list[DiskDifference] = []
         paths = self._registry.paths()
         for path in paths:
-            async with self._s.locks.shared(path):
+            async with self._locks.shared(path):
                 entry = self._registry.get(path)
                 if entry is not None and entry.digest is not None:
                     differences += (item for item in await self._on_disk(entry) if item.kind != "mode")
@@ -101,7 +107,7 @@ class StateCheck:
         if entry.digest is None:
             return []
         try:
-            kept = await self._s.journal.blob(entry.digest) is not None or not entry.kept
+            kept = await self._journal.blob(entry.digest) is not None or not entry.kept
         except JournalCorrupt as error:
             return [_differs(entry.path, "lost", entry.digest, error.code)]
         return [] if kept else [_differs(entry.path, "lost", entry.digest, None)]
@@ -110,7 +116,7 @@ class StateCheck:
         """What is not on the disk as the registry has it. Callers hold the path's lock."""
         path, found = entry.path, list[DiskDifference]()
         try:
-            stat = self._s.workspace.stat(path)
+            stat = self._workspace.stat(path)
             if stat is None:
                 return [_differs(path, "missing", show(entry.version), None)]
             if stat.kind != "file":
@@ -118,7 +124,7 @@ class StateCheck:
             if entry.mode is not None and entry.mode != stat.mode:
                 found.append(_differs(path, "mode", f"{entry.mode:04o}", f"{stat.mode:04o}"))
             if entry.digest is not None:
-                read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+                read = await to_thread.run_sync(partial(self._workspace.read, path, most=MAX_FILE_BYTES))
                 if read.digest != entry.digest:
                     found.append(_differs(path, "content", entry.digest, read.digest))
         except FileTooLarge as error:
@@ -130,13 +136,13 @@ class StateCheck:
     async def _extra(self) -> list[DiskDifference]:
         """Files on the disk that no event explains."""
         found: list[DiskDifference] = []
-        scanned = await to_thread.run_sync(self._s.workspace.scan)
+        scanned = await to_thread.run_sync(self._workspace.scan)
         for path in sorted({item.path for item in scanned.files} | set(self._registry.removed())):
             if self._registry.get(path) is not None:
                 continue
-            async with self._s.locks.shared(path):
+            async with self._locks.shared(path):
                 try:
-                    stat = self._s.workspace.stat(path)
+                    stat = self._workspace.stat(path)
                 except PathError:
                     continue  # a link in its way: no file of ours is there
                 if stat is not None and stat.kind == "file" and self._registry.get(path) is None:
