@@ -11,12 +11,11 @@ import os
 import re
 from collections.abc import Container, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator.core.errors import DaemonRestarted, OrchestratorError
 
 Id = int | str
-Kind = Literal["request", "initialize", "initialized", "cancelled", "other"]
 
 _PROTOCOL_IN_META = "io.modelcontextprotocol/protocolVersion"
 _USUAL_REPLY = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?[0-9]+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
@@ -35,24 +34,25 @@ class ClientMessage(NamedTuple):
     """One line of the client."""
 
     line: bytes
-    kind: Kind
-    id: Id | None = None  # of the request, or of the one that is cancelled
+    method: str = ""  # empty for a reply, and for what is no message
+    params: Mapping[str, Any] = MappingProxyType({})
     call: Call | None = None
-    params: Mapping[str, Any] = MappingProxyType({})  # of a request
+
+    @property
+    def cancelled(self) -> Id | None:
+        """The request that a notification cancels."""
+        return _id(self.params.get("requestId"))
 
 
 def read_message(line: bytes, writes: Container[str] = ()) -> ClientMessage:
     """Read a line of the client; `line` comes back changed only where one of the tools `writes` gets a `request_id`."""
-    message = _object(line)
-    if message is None:
-        return ClientMessage(line, "other")
-    method, id = message.get("method"), _id(message.get("id"))
+    message = _object(line) or {}
+    method, id, given = message.get("method"), _id(message.get("id")), message.get("params")
     if not isinstance(method, str):
-        return ClientMessage(line, "other")
-    if id is None:
-        return _notification(line, method, message)
-    given = message.get("params")
+        return ClientMessage(line)
     params: dict[str, Any] = given if isinstance(given, dict) else {}
+    if id is None:
+        return ClientMessage(line, method, params)
     meta = params.get("_meta")
     modern = isinstance(meta, dict) and _PROTOCOL_IN_META in meta
     request_id = None
@@ -65,8 +65,7 @@ def read_message(line: bytes, writes: Container[str] = ()) -> ClientMessage:
                 arguments["request_id"] = os.urandom(16).hex()
                 line = _line(message)
             request_id = str(arguments["request_id"])
-    kind: Kind = "initialize" if method == "initialize" else "request"
-    return ClientMessage(line, kind, id, Call(id, method, request_id, modern), params)
+    return ClientMessage(line, method, params, Call(id, method, request_id, modern))
 
 
 def replied(line: bytes) -> Id | None:
@@ -81,14 +80,10 @@ def replied(line: bytes) -> Id | None:
 
 def lost(call: Call) -> bytes:
     """The answer to a call that was open when the daemon ended."""
+    hint = "Send the same call again."
     if call.request_id is not None:
-        details: dict[str, Any] = {"request_id": call.request_id}
         hint = f'Send the same call again with request_id="{call.request_id}": it is never applied twice.'
-    else:
-        details, hint = {}, "Send the same call again."
-    return failed(
-        call, DaemonRestarted("the daemon ended while this call was open; it runs again", hint=hint, details=details)
-    )
+    return failed(call, DaemonRestarted("the daemon ended while this call was open; it runs again", hint=hint))
 
 
 def failed(call: Call, error: OrchestratorError) -> bytes:
@@ -108,15 +103,6 @@ def refused(id: Id, error: OrchestratorError) -> bytes:
     refusal = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
     message = f"{error.message}. {error.hint}" if error.hint else error.message
     return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": refusal}})
-
-
-def _notification(line: bytes, method: str, message: dict[str, Any]) -> ClientMessage:
-    if method == "notifications/initialized":
-        return ClientMessage(line, "initialized")
-    params = message.get("params")
-    if method == "notifications/cancelled" and isinstance(params, dict):
-        return ClientMessage(line, "cancelled", _id(params.get("requestId")))
-    return ClientMessage(line, "other")
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -155,21 +155,23 @@ class Pipe:
     def _noted(self, message: messages.ClientMessage, *, constant: bool, kept: bool) -> bool:
         """Keep of a line what the next link needs. True: it goes to the present one."""
         linked = self._link is not None
-        match message.kind:
-            case "initialize":
-                self._handshake, self._handshake_id = [message.line], message.id
-            case "initialized" if self._handshake:
-                self._handshake[1:] = [message.line]
-            case "cancelled" if message.id is not None:
-                self._open.pop(message.id, None)
-            case "other" if kept and not linked:
+        match message.method, message.call:
+            case "initialize", messages.Call(id=id):
+                self._handshake, self._handshake_id = [message.line], id
+                if constant and linked:
+                    self._unheard.add(id)
+            case _, messages.Call() if constant:
+                return False
+            case "notifications/initialized", None:
+                if self._handshake:
+                    self._handshake[1:] = [message.line]
+            case "notifications/cancelled", None:
+                if message.cancelled is not None:
+                    self._open.pop(message.cancelled, None)
+            case _, None if kept and not linked:
                 self._waiting.append(message.line)
         if message.call is not None and not constant:
             self._open[message.call.id] = Sent(message.call, message.line, self._link, int(linked))
-        elif message.call is not None and message.kind != "initialize":
-            return False
-        elif message.call is not None and linked:
-            self._unheard.add(message.call.id)
         return linked
 
     # --- from the daemon -------------------------------------------------------------
