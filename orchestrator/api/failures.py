@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.api.framing import UNREADABLE, Refusal, Rejection, refused_text
+from orchestrator.api.framing import UNREADABLE, Rejection, refusal, refused_text
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
@@ -55,12 +55,6 @@ _EDIT_NAMES = (("search", "replace"), ("old_string", "new_string"), ("old_str", 
 
 _OF_CHANGE = ("search", "replace", "expected_count")
 """Parameters that belong to the one change of a call without a list."""
-
-
-def refusal(error: OrchestratorError) -> Refusal:
-    """The wire form of an error, without details that are null, false or empty."""
-    details = {name: value for name, value in error.details.items() if value or (value == 0 and value is not False)}
-    return Refusal(code=error.code, message=error.message, hint=error.hint, details=details, shown=error.shown)
 
 
 def rejection(error: OrchestratorError) -> Rejection:

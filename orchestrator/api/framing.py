@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from orchestrator.api.results import Notice
-from orchestrator.core.errors import CallerError, ParameterInvalid, PathInvalid, escaped
+from orchestrator.core.errors import CallerError, OrchestratorError, ParameterInvalid, PathInvalid, escaped
 
 PROTOCOL = 1
 MAX_FRAME_BYTES = 16 * 1024 * 1024
@@ -117,6 +117,12 @@ class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
     method: str = ""
     params: msgspec.Raw = msgspec.Raw(b"")
     notices: tuple[Notice, ...] = ()
+
+
+def refusal(error: OrchestratorError) -> Refusal:
+    """The wire form of an error, without details that are null, false or empty."""
+    details = {name: value for name, value in error.details.items() if value or (value == 0 and value is not False)}
+    return Refusal(code=error.code, message=error.message, hint=error.hint, details=details, shown=error.shown)
 
 
 PATHS = frozenset({"path", "source", "destination"})

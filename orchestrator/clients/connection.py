@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import uuid
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import msgspec
 
 from orchestrator.api import locations, processes
 from orchestrator.api.feed import SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
-from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refused_text
+from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refusal, refused_text
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
@@ -42,12 +41,6 @@ class Caller(NamedTuple):
     token: str | None = None
     session: str | None = None
     client: str = "orchestrator"
-
-    @classmethod
-    def from_environment(cls) -> Self:
-        """`ORCHESTRATOR_AGENT`, `ORCHESTRATOR_TOKEN`, `ORCHESTRATOR_SESSION`."""
-        seen = os.environ.get
-        return cls(seen("ORCHESTRATOR_AGENT"), seen("ORCHESTRATOR_TOKEN"), seen("ORCHESTRATOR_SESSION"))
 
     def preamble(self) -> bytes:
         """The first line on the socket."""
@@ -101,8 +94,7 @@ def asked(id: int, operation: AnyOperation, params: Params) -> Asked:
         odd = refused_text(msgspec.to_builtins(values))
         if odd is None:
             raise
-        refusal = Refusal(code=odd.code, message=odd.message, hint=odd.hint, details=dict(odd.details))
-        raise RemoteError(refusal) from error
+        raise RemoteError(refusal(odd)) from error
     request = Request(method=operation.name, id=id, params=msgspec.Raw(written))
     return Asked(id, operation, request_id, msgspec.json.encode(request) + b"\n")
 
@@ -116,10 +108,10 @@ def welcomed(line: bytes) -> Welcome:
     except msgspec.MsgspecError:
         pass
     try:
-        refusal = msgspec.json.decode(line, type=Refusal)
+        refused = msgspec.json.decode(line, type=Refusal)
     except msgspec.MsgspecError as error:
         raise DaemonUnreachable("what answers on the socket is not the daemon") from error
-    raise RemoteError(refusal)
+    raise RemoteError(refused)
 
 
 def socket_of(workspace: str | None) -> str:

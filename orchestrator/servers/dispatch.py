@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import anyio
 import msgspec
 
-from orchestrator.api.failures import operation_named, parse_params, refusal
-from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError
+from orchestrator.api.failures import operation_named, parse_params
+from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError, refusal
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from orchestrator.api.failures import parse_params, refusal
+from orchestrator.api.failures import parse_params
 from orchestrator.api.feed import (
     METHODS,
     FeedEnded,
@@ -24,7 +24,7 @@ from orchestrator.api.feed import (
     Unsubscribe,
     Unsubscribed,
 )
-from orchestrator.api.framing import Reply, Request
+from orchestrator.api.framing import Reply, Request, refusal
 from orchestrator.api.line_stream import LineStream
 from orchestrator.core.errors import NotAvailable, OrchestratorError
 from orchestrator.core.ids import show

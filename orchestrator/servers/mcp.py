@@ -15,8 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from orchestrator.api.failures import refusal
-from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refused_text
+from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refusal, refused_text
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice

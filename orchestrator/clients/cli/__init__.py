@@ -19,10 +19,10 @@ from typing import Any
 
 import click
 
-from orchestrator.api.framing import Refusal
+from orchestrator.api.framing import Refusal, refusal
 from orchestrator.api.operations import OPERATIONS, POLICY_CHECK
 from orchestrator.clients.cli import conflicts, daemon, files, journal, offline
-from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, refusal_of, text_of
+from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.cli.replay import replay
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
@@ -122,7 +122,7 @@ def main(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OrchestratorError as error:
-        return settings.refuse(refusal_of(error))
+        return settings.refuse(refusal(error))
     except BrokenPipeError:
         # What reads our output has seen enough; a further write at exit would only complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
         if os.environ.get("ORCHESTRATOR_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
-            return settings.refuse(refusal_of(DescriptorsExhausted("this command may open no more files")))
+            return settings.refuse(refusal(DescriptorsExhausted("this command may open no more files")))
         hint = "Set ORCHESTRATOR_DEBUG=1 to see where."
         return settings.refuse(Refusal(code="internal", message=f"{type(error).__name__}: {error}", hint=hint))
     return code if isinstance(code, int) else DONE

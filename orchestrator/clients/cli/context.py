@@ -24,7 +24,7 @@ from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError
 from orchestrator.clients.running_daemon import Waiting, wait_for
 from orchestrator.core.characters import shows
-from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
+from orchestrator.core.errors import DaemonUnreachable
 
 Given = ParamSpec("Given")
 P = TypeVar("P", bound=Params)
@@ -131,14 +131,14 @@ class Settings:
         return os.path.normpath(f"{below}/{given}")
 
     def _caller(self) -> Caller:
-        seen = Caller.from_environment()
-        token = seen.token
+        seen = os.environ.get
+        token = seen("ORCHESTRATOR_TOKEN")
         if self.token_file is not None:
             try:
                 token = Path(self.token_file).read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 usage(f"--token-file: {error}")
-        return Caller(self.agent or seen.agent, token, seen.session, "orchestrator")
+        return Caller(self.agent or seen("ORCHESTRATOR_AGENT"), token, seen("ORCHESTRATOR_SESSION"))
 
 
 def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
@@ -181,13 +181,6 @@ def exit_code(result: r.Result) -> int:
         case _:
             holds = getattr(result, "ok", True) and getattr(result, "complete", True)
             return DONE if holds else REFUSED
-
-
-def refusal_of(error: OrchestratorError) -> Refusal:
-    """The wire form of an error, for --json; the daemon's own refusals unchanged."""
-    if isinstance(error, RemoteError):
-        return error.refusal
-    return Refusal(code=error.code, message=error.message, hint=error.hint, details=error.details, shown=error.shown)
 
 
 def echo(line: str, *, err: bool = False) -> None:
