@@ -9,11 +9,10 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.decisions.decision import Facts, Need
-from orchestrator.core.text.anchors import carried_to, found_in, may_stand, symbol_around
+from orchestrator.core.text.anchors import carried, may_contain, symbol_around
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.hunk_location import LineIndex
-from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
@@ -34,8 +33,8 @@ def found_again(old: Document, current: Document, found: Found, facts: Facts) ->
         return None
     edits: list[Edit] = []
     for passage in found.passages:
-        here = _edits(old.lines, current.lines, passage)
-        if here is None and may_stand(current.lines, old.lines[passage.start : passage.stop]):
+        here = carried(old.lines, current.lines, passage)
+        if here is None and may_contain(current.lines, old.lines[passage.start : passage.stop]):
             texts = {base.digest: facts.contents[base.digest], held.digest: held.data}
             if (needed := facts.need_outlines(texts)) is not None:
                 return needed
@@ -86,20 +85,10 @@ def _rows(document: Document, edit: Edit) -> Sequence[str]:
 def untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:
     """Whether others changed none of these lines of the base: (start, length), and the gaps where the length is 0."""
     return not any(
-        hunk.old_start < start + length and start < hunk.old_start + hunk.old_len
-        for start, length in anchors
+        hunk.old_start < start + length and start < hunk.old_end
         for hunk in diff(old.lines, current.lines)
+        for start, length in anchors
     )
-
-
-def _edits(old: Sequence[str], current: Sequence[str], passage: Passage) -> list[Edit] | None:
-    at = found_in(old, current, passage)
-    if at is None:
-        return None
-    try:
-        return carried_to(old, current, passage, at)
-    except Uncertain:
-        return None
 
 
 def _in_symbol(
@@ -113,7 +102,7 @@ def _in_symbol(
     was, now = both
     first, start = was.line - 1, now.line - 1
     inside = Passage(passage.start - first, passage.stop - first, _shifted(passage.edits, -first))
-    edits = _edits(old.lines[first : was.end_line], current.lines[start : now.end_line], inside)
+    edits = carried(old.lines[first : was.end_line], current.lines[start : now.end_line], inside)
     return None if edits is None else list(_shifted(edits, start))
 
 

@@ -7,50 +7,46 @@ from collections.abc import Sequence
 from orchestrator.core.content import LineHunk
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, Uncertain, indent_of
 from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.symbols import Outline, Symbol
 
 
-def found_in(old: Sequence[str], current: Sequence[str], passage: Passage) -> int | None:
-    """The 0-based line of `current` where a passage of `old` is: whole, unchanged but for its indentation.
+def carried(old: Sequence[str], current: Sequence[str], passage: Passage) -> list[Edit] | None:
+    """The edits of a passage of `old` where it is in `current`: whole, unchanged but for its indentation there.
 
-    Which lines stand for which is what a diff says that leaves indentation aside. Nothing is found where that is not
-    sure, where others changed a line that touches an edit, or where what an edit brings is there already.
+    A diff without indentation pairs the lines. None where the place or the indentation is not sure,
+    where others changed a line that touches an edit, or where what an edit brings is there already.
     """
     was, now = [line.strip() for line in old], [line.strip() for line in current]
     moved = diff(was, now)
-    if any(_stands_in_between(hunk, passage) for hunk in moved):
+    if any(_touches(hunk, passage) for hunk in moved):
         return None
     at = passage.start + sum(hunk.new_len - hunk.old_len for hunk in moved if hunk.old_end <= passage.start)
     length = passage.stop - passage.start
     pairs = list(zip(old[passage.start : passage.stop], current[at : at + length], strict=True))
-    if not Rebasing(pairs, (), ()).consistent or _reindents(old, passage):
+    quoted = old[max(0, passage.start - NEIGHBOURS) : passage.stop + NEIGHBOURS]
+    rebasing = Rebasing(pairs, quoted, current[max(0, at - NEIGHBOURS) : at + length + NEIGHBOURS])
+    if not rebasing.consistent or _reindents(old, passage):
         return None
     if any(_holds(now, edit, at - passage.start) for edit in passage.edits):
         return None
     new = list(was)
     for edit in reversed(passage.edits):
         new[edit.start : edit.start + edit.length] = [line.strip() for line in edit.lines]
-    return None if ambiguous_hunks(was, now, new) else at
+    if ambiguous_hunks(was, now, new):
+        return None
+    shift = at - passage.start
+    try:
+        return [Edit(edit.start + shift, edit.length, tuple(rebasing.lines(edit.lines))) for edit in passage.edits]
+    except Uncertain:
+        return None
 
 
-def may_stand(current: Sequence[str], wanted: Sequence[str]) -> bool:
+def may_contain(current: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether all lines of a passage are somewhere in a text, but for their indentation."""
     return {line.strip() for line in wanted} <= {line.strip() for line in current}
-
-
-def carried_to(old: Sequence[str], current: Sequence[str], passage: Passage, at: int) -> list[Edit]:
-    """The passage's edits at the place where it is now, with its indentation there. Raises Uncertain."""
-    pairs = list(zip(old[passage.start : passage.stop], current[at:], strict=False))
-    quoted = (*old[max(0, passage.start - NEIGHBOURS) : passage.stop + NEIGHBOURS],)
-    present = current[max(0, at - NEIGHBOURS) : at + len(pairs) + NEIGHBOURS]
-    rebasing = Rebasing(pairs, quoted, present)
-    return [
-        Edit(edit.start - passage.start + at, edit.length, tuple(rebasing.lines(edit.lines)), None)
-        for edit in passage.edits
-    ]
 
 
 def symbol_around(passage: Passage, outlines: tuple[Outline, Outline]) -> tuple[Symbol, Symbol] | None:
@@ -66,11 +62,11 @@ def symbol_around(passage: Passage, outlines: tuple[Outline, Outline]) -> tuple[
     return (both[0][0], both[1][0]) if len(both[0]) == len(both[1]) == 1 else None
 
 
-def _stands_in_between(hunk: LineHunk, passage: Passage) -> bool:
+def _touches(hunk: LineHunk, passage: Passage) -> bool:
     """Whether others changed a passage, or what touches an edit."""
     if hunk.old_start < passage.stop and passage.start < hunk.old_end:
         return True
-    if hunk.old_len == 0 and passage.start < hunk.old_start < passage.stop:
+    if not hunk.old_len and passage.start < hunk.old_start < passage.stop:
         return True
     return any(hunk.old_start <= edit.start + edit.length and edit.start <= hunk.old_end for edit in passage.edits)
 

@@ -47,7 +47,8 @@ PIECE_BYTES = 256 * 1024
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
-_RUN = re.compile(r"[^\x00-\x7f]+")
+RUN: Final = re.compile(r"[^\x00-\x7f]+")
+"""A run of characters beyond ASCII."""
 _ODD: Final[Mapping[Legacy, re.Pattern[str]]] = {
     "shift_jis": re.compile("[\x80\xa0\uf8f0-\uf8ff\ue000-\uf8ef]"),
     "gb18030": re.compile("[\x80-\x9f\ue000-\uf8ff\ufffe\uffff]"),
@@ -66,19 +67,10 @@ def marked(data: bytes) -> Encoding | None:
     return next((encoding for encoding, mark in MARKS.items() if data.startswith(mark)), None)
 
 
-def legacy(name: str | None) -> Legacy | None:
-    """The encoding of this name, if it is one that must be remembered; also of one in doubt."""
-    return next((encoding for encoding in LEGACY if name in (encoding, encoding + DOUBT)), None)
-
-
-def doubted(name: str | None) -> bool:
-    """Whether an encoding is remembered as one in doubt."""
-    return name is not None and name.endswith(DOUBT)
-
-
-def runs_of(line: str) -> list[str]:
-    """Its runs of characters that are not ASCII."""
-    return _RUN.findall(line)
+def legacy(name: str | None) -> tuple[Legacy | None, bool]:
+    """The encoding of this name, if it is one that must be remembered, and whether it is in doubt."""
+    plain = name.removesuffix(DOUBT) if name is not None else None
+    return next((encoding for encoding in LEGACY if encoding == plain), None), plain != name
 
 
 def holds(data: bytes, encoding: Encoding) -> str | None:

@@ -20,16 +20,15 @@ from orchestrator.core.text.charsets import (
     DOUBT,
     LEGACY,
     MARKS,
+    RUN,
     Encoding,
     certain,
     decoded,
-    doubted,
     guess,
     holds,
     legacy,
     marked,
     named,
-    runs_of,
     slightly_damaged,
 )
 from orchestrator.core.text.diff import diff
@@ -175,8 +174,7 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
         return _document(data, guessed, in_doubt=in_doubt)
     if mark is None and data.isascii() and (known := _remembered(data, like)) is not None:
         return known
-    lines, ends = split(text)
-    return Document(tuple(lines), tuple(ends), encoding)
+    return new_document(text, encoding)
 
 
 def encode(doc: Document) -> bytes:
@@ -216,11 +214,11 @@ def with_runs_of(doc: Document, *others: Document) -> Document:
 def _check_runs(doc: Document) -> None:
     if doc.runs is None:
         return
-    for number, line in enumerate(doc.lines, 1):
-        for run in () if line.isascii() else runs_of(line):
-            if run not in doc.runs:
-                new = next((character for character in run if not any(character in old for old in doc.runs)), run[0])
-                raise EncodingUncertain(new, number, doc.encoding)
+    text, known = doc.text, set("").union(*doc.runs)
+    for run in RUN.finditer(text):
+        if run[0] not in doc.runs:
+            new = next((character for character in run[0] if character not in known), run[0][0])
+            raise EncodingUncertain(new, text.count("\n", 0, run.start()) + 1, doc.encoding)
 
 
 EMPTY = Document((), ())
@@ -254,23 +252,16 @@ def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
 
 def _remembered(data: bytes, name: str | None) -> Document | None:
     """Text in an encoding that must be remembered, if this names one that holds all of the bytes."""
-    encoding = legacy(name)
-    if encoding is None or holds(data, encoding) is None:
-        return None
-    return _document(data, encoding, in_doubt=doubted(name))
+    encoding, in_doubt = legacy(name)
+    return None if encoding is None or holds(data, encoding) is None else _document(data, encoding, in_doubt=in_doubt)
 
 
 def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Document:
     """Text in an encoding that holds all of the bytes."""
     text = decoded(data, CODECS[encoding])
-    if encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding):
-        doc = _with_kept(data, encoding)
-    else:
-        lines, ends = split(text)
-        doc = Document(tuple(lines), tuple(ends), encoding)
-    if not in_doubt:
-        return doc
-    return msgspec.structs.replace(doc, runs=frozenset(run for line in doc.lines for run in runs_of(line)))
+    kept = encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding)
+    doc = _with_kept(data, encoding) if kept else new_document(text, encoding)
+    return msgspec.structs.replace(doc, runs=frozenset(RUN.findall(doc.text))) if in_doubt else doc
 
 
 def _with_kept(body: bytes, encoding: Encoding) -> Document:
@@ -278,10 +269,10 @@ def _with_kept(body: bytes, encoding: Encoding) -> Document:
     return Document(tuple(lines), tuple(ends), encoding, kept)
 
 
-def new_document(text: str) -> Document:
-    """A document for a file that is yet to be: UTF-8, with the endings that the text has."""
+def new_document(text: str, encoding: Encoding = "utf-8") -> Document:
+    """A document with the endings that the text has; as UTF-8 for a file that is yet to be."""
     lines, ends = split(text)
-    return Document(tuple(lines), tuple(ends))
+    return Document(tuple(lines), tuple(ends), encoding)
 
 
 def splice(doc: Document, edits: Sequence[Edit]) -> Document:

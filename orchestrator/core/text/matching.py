@@ -210,11 +210,7 @@ def _same_shape(passage: Sequence[str], present: Sequence[str]) -> bool:
     rows = [(depth_of(a, TAB), depth_of(b, TAB)) for a, b in zip(passage, present, strict=True) if a.strip()]
     if not any(quoted for quoted, _ in rows):
         return True
-    return all(_sign(c - a) == _sign(d - b) for (a, b), (c, d) in pairwise(rows))
-
-
-def _sign(step: int) -> int:
-    return (step > 0) - (step < 0)
+    return all((a < c, a > c) == (b < d, b > d) for (a, b), (c, d) in pairwise(rows))
 
 
 def _check_strings(lines: Sequence[str], edits: Sequence[Edit], made: set[str]) -> None:

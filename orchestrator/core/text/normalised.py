@@ -40,18 +40,13 @@ def trailing(line: str) -> str:
     return line[len(line.rstrip()) :] if line.strip() else ""
 
 
-def as_quoted(quoted: str, present: str) -> bool:
-    """Whether a line of the file is as it was quoted, but for its indentation and blanks at its end."""
-    return quoted.strip() == present.strip()
-
-
 def rewritten(quoted: str, present: str, new: str) -> str:
     """What becomes of a line of the file, without indentation, when quoted → new: its own typography stays.
 
     Raises Uncertain where the change adds or removes such characters as were quoted otherwise.
     """
     end = trailing(present) if trailing(quoted) == trailing(new) else trailing(new)
-    if as_quoted(quoted, present):
+    if quoted.strip() == present.strip():
         return new.strip() + end
     (ours, our_mark), (theirs, mark), (come, new_mark) = map(_marked, (quoted, present, new))
     if our_mark == new_mark:
@@ -78,7 +73,7 @@ def check_new(new: Iterable[str], quoted: Sequence[str], present: Sequence[str])
     """Raise Uncertain where lines that replace no single line hold what the lines around were quoted otherwise in."""
     misquoted: set[str] = set()
     for one, other in zip(quoted, present, strict=True):
-        if as_quoted(one, other):
+        if one.strip() == other.strip():
             continue
         (ours, our_mark), (theirs, mark) = _marked(one), _marked(other)
         if our_mark != mark:

@@ -26,7 +26,6 @@ _OPEN = re.compile(r"-----BEGIN [A-Z0-9 ]{1,60}-----")
 _KEY_LINE = re.compile(r"""[\s"'#*/+]{0,40}[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _KEY_TAIL = re.compile(r"""[\s"'#*/+]{0,40}[A-Za-z0-9+/]{1,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}+={0,2}")
-_WORD = re.compile(r"[A-Za-z0-9+/]{1,}+={0,2}\Z")
 _NUMBER = re.compile(r"[0-9]+")
 
 
@@ -107,12 +106,9 @@ def _is_rest(lines: Sequence[str], at: int, first: int) -> bool:
     full = _BASE64.search(lines[at - 1]) if at > first else None
     if full is None:
         return False
-    before, after = _NUMBER.sub("0", lines[at - 1][: full.start()]), lines[at - 1][full.end() :]
-    line = _NUMBER.sub("0", lines[at][: full.start() + 1])
-    if not line.startswith(before) or not lines[at].endswith(after):
-        return False
-    shift = len(lines[at][: full.start() + 1]) - len(line)
-    return _WORD.match(lines[at][len(before) + shift : len(lines[at]) - len(after)]) is not None
+    before = "[0-9]+".join(map(re.escape, _NUMBER.split(lines[at - 1][: full.start()])))
+    after = re.escape(lines[at - 1][full.end() :])
+    return re.fullmatch(rf"{before}[A-Za-z0-9+/]++={{0,2}}{after}", lines[at], re.DOTALL) is not None
 
 
 def _whole_lines(lines: Sequence[str], numbers: Iterable[int], kind: str) -> list[Secret]:

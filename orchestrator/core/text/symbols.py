@@ -38,7 +38,7 @@ class Outline(msgspec.Struct, frozen=True):
 
     def walk(self) -> Iterator[tuple[str, Symbol]]:
         """Each symbol with its dotted name ("Class.method"), outer before inner."""
-        yield from _walked(self.symbols, "")
+        yield from walked(self.symbols, "")
 
     def enclosing(self, first: int, last: int) -> tuple[Symbol, ...]:
         """The symbols that hold both of two 1-based lines, outermost first."""
@@ -50,11 +50,12 @@ class Outline(msgspec.Struct, frozen=True):
         return tuple(found)
 
 
-def _walked(symbols: tuple[Symbol, ...], prefix: str) -> Iterator[tuple[str, Symbol]]:
+def walked(symbols: Sequence[Symbol], prefix: str) -> Iterator[tuple[str, Symbol]]:
+    """Each symbol and what it holds, with its dotted name behind the prefix, outer before inner."""
     for symbol in symbols:
         name = f"{prefix}{symbol.name}"
         yield name, symbol
-        yield from _walked(symbol.children, f"{name}.")
+        yield from walked(symbol.children, f"{name}.")
 
 
 def new_errors(before: Outline, other: Outline, after: Outline) -> bool:

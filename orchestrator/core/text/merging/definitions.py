@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import msgspec
 
@@ -14,7 +14,7 @@ from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.rule import Resolution, Sides, insertions, new_lines
-from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.text.symbols import Outline, Symbol, walked
 
 SHOWN_NAMES = 3
 
@@ -42,20 +42,19 @@ def additions(cluster: Cluster, sides: Sides) -> Resolution | None:
     where no name that one side added is defined anywhere in the other, but for its case;
     and where neither uses what the other added, or took away.
     """
-    sound = sides.parsed_outlines
     inserted = insertions(cluster)
-    if sound is None or inserted is None:
+    if sides.parsed_outlines is None or inserted is None:
         return None
     ours, theirs = inserted
-    _, current, proposed = sound
+    _, current, proposed = sides.parsed_outlines
     mine, other = _added(current, ours, sides.current), _added(proposed, theirs, sides.proposed)
     if mine is None or other is None or (mine.parent, mine.depth) != (other.parent, other.depth):
         return None
-    if mine.names & _all(proposed) or other.names & _all(current):
+    if mine.names & _caseless(proposed.walk()) or other.names & _caseless(current.walk()):
         return None
     if not independent(cluster, sides, mine.whole, other.whole):
         return None
-    why = f"both sides only added here, of different names: {_first_name(mine)} and {_first_name(other)}"
+    why = f"both sides only added here, of different names: {min(mine.whole)} and {min(other.whole)}"
     return Resolution((*new_lines(sides.current, ours), *new_lines(sides.proposed, theirs)), why)
 
 
@@ -74,7 +73,8 @@ def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | N
     last = max(s.end_line for s in whole)
     for line in range(start, end + 1):
         text = lines[line - 1].strip()
-        if line not in covered and text and not (line < last and _is_comment(text)):
+        comment = text.startswith(_COMMENTS) and not text.startswith(_NOT_COMMENTS)
+        if line not in covered and text and not (line < last and comment):
             return None
     parent = ".".join(holder.name for holder in holders)
     prefix = f"{parent}." if parent else ""
@@ -82,25 +82,12 @@ def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | N
         parent,
         min(depth_of(lines[line - 1]) for line in said),
         frozenset(f"{prefix}{symbol.name}" for symbol in whole),
-        frozenset(name.casefold() for symbol in whole for name in _names(symbol, prefix)),
+        _caseless(walked(whole, prefix)),
     )
 
 
-def _names(symbol: Symbol, prefix: str) -> list[str]:
-    name = f"{prefix}{symbol.name}"
-    return [name, *(inner for child in symbol.children for inner in _names(child, f"{name}."))]
-
-
-def _all(outline: Outline) -> frozenset[str]:
-    return frozenset(name.casefold() for name, _ in outline.walk())
-
-
-def _is_comment(text: str) -> bool:
-    return text.startswith(_COMMENTS) and not text.startswith(_NOT_COMMENTS)
-
-
-def _first_name(added: _Added) -> str:
-    return min(added.whole)
+def _caseless(named: Iterable[tuple[str, Symbol]]) -> frozenset[str]:
+    return frozenset(name.casefold() for name, _ in named)
 
 
 def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
@@ -111,10 +98,9 @@ def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
     nor used in the other's new lines; where neither side moved a line from or to here, for then
     equal lines of two symbols are taken for each other; and only where both sides keep all that is defined around here.
     """
-    sound = sides.parsed_outlines
-    if sound is None or not cluster.ours or not cluster.theirs:
+    if sides.parsed_outlines is None or not cluster.ours or not cluster.theirs:
         return None
-    base, current, proposed = sound
+    base, current, proposed = sides.parsed_outlines
     mine = _touched(cluster.ours, base, sides.base, current, sides.current)
     other = _touched(cluster.theirs, base, sides.base, proposed, sides.proposed)
     if not mine or not other or any(_related(one, two) for one in mine for two in other):
@@ -125,7 +111,10 @@ def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
         return None
     marked = [(hunk, sides.current) for hunk in cluster.ours] + [(hunk, sides.proposed) for hunk in cluster.theirs]
     marked.sort(key=lambda item: (item[0].old_start, item[0].old_end))
-    if any(not _apart(one, two) for (one, _), (two, _) in pairwise(marked)):
+    if any(
+        two.old_start < one.old_end or (one.old_start, one.old_end) == (two.old_start, two.old_end)
+        for (one, _), (two, _) in pairwise(marked)
+    ):
         return None
     lines: list[str] = []
     at = cluster.region.base.start
@@ -162,11 +151,6 @@ def _touched(
     return frozenset(names)
 
 
-def _apart(one: LineHunk, two: LineHunk) -> bool:
-    """Whether two hunks change different lines, at different places."""
-    return one.old_end <= two.old_start and (one.old_start, one.old_end) != (two.old_start, two.old_end)
-
-
 def _shown(names: frozenset[str]) -> str:
     listed = ", ".join(sorted(names)[:SHOWN_NAMES])
     return listed if len(names) <= SHOWN_NAMES else f"{listed} and {len(names) - SHOWN_NAMES} more"
@@ -199,11 +183,11 @@ def independent(cluster: Cluster, sides: Sides, mine: Iterable[str], other: Iter
     A name is used where it is as a word, whatever its case: also one that the other side removed or
     renamed elsewhere. YAML with an anchor or an alias depends on what is nowhere named.
     """
-    sound = sides.parsed_outlines
-    if sound is None:
+    if sides.parsed_outlines is None:
         return False
-    base, current, proposed = sound
-    if base.language == "yaml" and any(map(_ANCHOR.search, _lines(cluster, sides))):
+    base, current, proposed = sides.parsed_outlines
+    texts = (span.of(text) for span, text in zip(cluster.region, sides, strict=True))
+    if base.language == "yaml" and any(map(_ANCHOR.search, chain.from_iterable(texts))):
         return False
     lost_mine, lost_other = _lost(base, current), _lost(base, proposed)
     if _near(base, cluster) & (lost_mine | lost_other):
@@ -238,9 +222,3 @@ def _used(lines: Iterable[str], names: frozenset[str]) -> bool:
         return True
     odd = (name for name in names if not _WORD.fullmatch(name))
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in odd)
-
-
-def _lines(cluster: Cluster, sides: Sides) -> Iterator[str]:
-    """All lines of a place, on the three sides."""
-    for span, text in zip(cluster.region, sides, strict=True):
-        yield from span.of(text)

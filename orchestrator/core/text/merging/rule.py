@@ -28,7 +28,7 @@ class Sides(ThreeWay[Sequence[str]], frozen=True, dict=True):
     language: str = ""  # a grammar's name
     path: str = ""
 
-    @property
+    @cached_property
     def parsed_outlines(self) -> ThreeWay[Outline] | None:
         """All three, if a grammar took each of them without an error: only then do symbols prove anything."""
         base, current, proposed = self.outlines
