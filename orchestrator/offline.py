@@ -10,7 +10,8 @@ from typing import Literal
 
 from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
-from orchestrator.api import results as r
+from orchestrator.api.administration import ApproverCode
+from orchestrator.api.journal_checks import VerifyAnswer
 from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import plural
 from orchestrator.core.events.base import Origin
@@ -62,7 +63,7 @@ async def _opened(state_dir: str, *, mark: Path | None = None, readonly: bool = 
         await journal.close()
 
 
-async def reset_approver(workspace: str, state_dir: str) -> r.ApproverCode:
+async def reset_approver(workspace: str, state_dir: str) -> ApproverCode:
     """Make a new approver code without the old one; the journal says that the owner's uid did it.
 
     Who can do this can read the journal anyway: it takes the state directory's owner.
@@ -72,10 +73,10 @@ async def reset_approver(workspace: str, state_dir: str) -> r.ApproverCode:
         async with _opened(state_dir, mark=_mark(workspace)) as journal:
             code, event = new_code(SystemEntropy(), OWNER)
             await journal.append(AppendBatch((NewEvent(STREAM, event),), Origin()))
-    return r.ApproverCode(approver_code=code)
+    return ApproverCode(approver_code=code)
 
 
-async def verify(state_dir: str, checkpoint: str | None) -> r.VerifyAnswer:
+async def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
     """Check the journal of a stopped daemon, with the text of a checkpoint file perhaps; nothing is written.
 
     Raises CheckpointInvalid, CheckpointOfAnotherJournal, and what opening the journal raises.

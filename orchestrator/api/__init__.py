@@ -2,8 +2,9 @@
 
 Begin with operation.py (all that is declared of one) and operations.py (the catalogue).
 
-parameters, results     of most operations; shared kinds of parameters
-blame, rollback, leases, time_travel, stale_readers, journal_operations     operations with structs of their own
+parameters, results     of the operations on files, which operations declares; shared kinds of parameters
+blame, rollback, time_travel, stale_readers, session_operations, conflicts     further operations of agents, with
+journal_operations, journal_checks, administration     and of people           their parameters and results
 feed            subscriptions, which are methods of the socket and no tools
 failures        from JSON to parameters, and from errors to refusals
 framing, line_stream    the preamble, requests and replies; a stream of lines

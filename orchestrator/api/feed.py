@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from orchestrator.api.framing import Refusal
+from orchestrator.api.journal_operations import StoredEvent
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
-from orchestrator.api.results import Result, StoredEvent
+from orchestrator.api.results import Result
 
 
 class Subscribe(Params, frozen=True):

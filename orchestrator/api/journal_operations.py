@@ -1,17 +1,88 @@
-"""Operations on the journal itself: exported, sealed and redacted, backed up, archived, and rid of old contents."""
+"""Operations on the journal: queried, exported and redacted, backed up, archived, and rid of old contents."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import Operation
+from orchestrator.api.operation import PATHS, Operation
+from orchestrator.core import errors as e
+from orchestrator.core.events.base import Outcome
 
 
-class JournalExport(p.JournalFilter, frozen=True):
+class JournalFilter(p.Params, frozen=True):
+    """Which events; those that are left out let all through."""
+
+    path: Annotated[p.AnyPath | None, Meta(description="Only events about this path.")] = None
+    agent: Annotated[p.Name | None, Meta(description="Only this agent's.")] = None
+    session: Annotated[p.Name | None, Meta(description="Only this session's.")] = None
+    task: Annotated[p.Version | None, Meta(description="Only this task's, '@N'.")] = None
+    kind: Annotated[p.Name | None, Meta(description="Only this kind, e.g. 'change_applied'.")] = None
+    since: Annotated[p.Version | None, Meta(description=f"From here on: {p.MOMENT}.")] = None
+    until: Annotated[p.Version | None, Meta(description=f"Up to here, included: {p.MOMENT}.")] = None
+    outcome: Annotated[Outcome | None, Meta(description="Only events with this outcome.")] = None
+
+
+class JournalQuery(JournalFilter, frozen=True):
+    limit: Annotated[int, Meta(description="Most events in one answer.", ge=1, le=500)] = 50
+    cursor: p.Cursor = None
+
+
+class EntryPath(r.Result, frozen=True, kw_only=True):
+    """What an event did to a file: versions before and after; hashes only of what the caller may read."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+    before_hash: str | None = None
+    after_hash: str | None = None
+    moved_from: str | None = None
+
+
+class StoredEvent(r.Result, frozen=True, kw_only=True):
+    """An event as a caller may see it: without hashes of what it may not read."""
+
+    seq: str
+    at: int
+    kind: str
+    stream: str
+    agent: str | None = None
+    session: str | None = None
+    event: dict[str, Any]
+
+
+class JournalEntry(StoredEvent, frozen=True, kw_only=True):
+    owner: str | None = None
+    outcome: str | None = None
+    operation: str | None = None
+    arguments: dict[str, Any] | None = None  # of contents and patterns only the size; null: no call is known
+    took_us: int | None = None  # from the call's start until this was in the journal
+    tokens: int | None = None  # estimate of what a read's answer cost a model
+    approval: str | None = None
+    cause: str | None = None
+    paths: tuple[EntryPath, ...] = ()
+
+
+class JournalPage(r.Result, frozen=True, kw_only=True):
+    entries: tuple[JournalEntry, ...] = ()
+    cursor: str | None = None
+    partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
+
+
+JOURNAL_QUERY = Operation(
+    "journal_query",
+    JournalQuery,
+    JournalPage,
+    "Events of the journal, newest first: your own session's, or all of them for a person.",
+    raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
+    command="journal query",
+)
+
+
+class JournalExport(JournalFilter, frozen=True):
     after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
     limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
 
@@ -51,18 +122,6 @@ class JournalRedact(p.Approving, frozen=True):
     reason: p.Reason = ""
 
 
-class SignedCheckpoint(r.Result, frozen=True, kw_only=True):
-    """A checkpoint; `text` is the file that `journal verify --checkpoint` takes."""
-
-    checkpoint: str  # '@N' of the CheckpointSigned event
-    seq: str  # '@N' up to which it holds
-    journal: str
-    hash: str
-    key: str
-    signed_at: int  # ms since the epoch
-    text: str
-
-
 class Redacted(r.Result, frozen=True, kw_only=True):
     """What was taken out."""
 
@@ -74,15 +133,6 @@ class Redacted(r.Result, frozen=True, kw_only=True):
     scrubbed: bool = False  # nothing of it is left in the journal's files
     warnings: tuple[str, ...] = ()
 
-
-JOURNAL_CHECKPOINT = Operation(
-    "journal_checkpoint",
-    p.Params,
-    SignedCheckpoint,
-    "Sign where the journal ends now, to keep elsewhere.",
-    operator_only=True,
-    writes=True,
-)
 
 JOURNAL_REDACT = Operation(
     "journal_redact",

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import blame, journal_operations, leases, rollback, stale_readers, time_travel
+from orchestrator.api import (
+    administration,
+    blame,
+    conflicts,
+    journal_checks,
+    journal_operations,
+    rollback,
+    session_operations,
+    stale_readers,
+    time_travel,
+)
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
@@ -210,54 +220,6 @@ REVERT = Operation(
     command="revert",
 )
 
-SESSION_STATUS = Operation(
-    "session_status",
-    p.SessionStatus,
-    r.SessionInfo,
-    "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
-    most_bytes=SHORT_BYTES,
-    core=True,
-    inline=True,
-    command="session",
-)
-
-BEGIN_TASK = Operation(
-    "begin_task",
-    p.BeginTask,
-    r.TaskAnswer,
-    "Say what you work on; your changes carry the task until it ends.",
-    writes=True,
-    inline=True,
-)
-
-END_TASK = Operation(
-    "end_task",
-    p.EndTask,
-    r.TaskAnswer,
-    "Say that a task is over, and what came of it.",
-    writes=True,
-    inline=True,
-    raises=(e.VersionUnknown,),
-)
-
-LIST_CONFLICTS = Operation(
-    "list_conflicts",
-    p.ListConflicts,
-    r.Conflicts,
-    "The changes that could not be applied and wait: base, current and proposed content of each.",
-    command="conflicts list",
-)
-
-RESOLVE_CONFLICT = Operation(
-    "resolve_conflict",
-    p.ResolveConflict,
-    r.ChangeAnswer,
-    "Resolve a conflict: the current content, the proposed one, or another. For reviewers and approvers.",
-    writes=True,
-    destructive=True,
-    raises=(*CHANGES, e.VersionUnknown, e.NotPermitted, e.ApproverCodeNeeded),
-    command="conflicts resolve",
-)
 
 AWAIT_CHANGE = Operation(
     "await_change",
@@ -269,95 +231,18 @@ AWAIT_CHANGE = Operation(
     raises=(e.VersionUnknown, e.Aborted),
 )
 
-JOURNAL_QUERY = Operation(
-    "journal_query",
-    p.JournalQuery,
-    r.JournalPage,
-    "Events of the journal, newest first: your own session's, or all of them for a person.",
-    raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
-    command="journal query",
+
+MODULES = (
+    rollback,
+    blame,
+    time_travel,
+    session_operations,
+    stale_readers,
+    conflicts,
+    administration,
+    journal_operations,
+    journal_checks,
 )
-
-STATUS = Operation("status", p.Params, r.StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
-
-APPROVALS_LIST = Operation(
-    "approvals_list", p.ApprovalsList, r.Approvals, "Changes that wait for a yes, without diffs.", operator_only=True
-)
-
-APPROVALS_SHOW = Operation(
-    "approvals_show", p.ApprovalsShow, r.ApprovalInfo, "One approval, with its diff.", operator_only=True
-)
-
-APPROVE = Operation(
-    "approve",
-    p.Approve,
-    r.ChangeAnswer,
-    "Say yes: the daemon applies the change.",
-    operator_only=True,
-    writes=True,
-    command="approvals approve",
-)
-
-DENY = Operation(
-    "deny", p.Deny, r.Done, "Say no: the change is dropped.", operator_only=True, writes=True, command="approvals deny"
-)
-
-AGENT_ADD = Operation(
-    "agent_add", p.AgentAdd, r.AgentToken, "Make an agent and show its token once.", operator_only=True, writes=True
-)
-
-AGENT_REVOKE = Operation(
-    "agent_revoke", p.AgentRevoke, r.Done, "Take an agent's token away.", operator_only=True, writes=True
-)
-
-AGENT_LIST = Operation("agent_list", p.Params, r.Agents, "The agents that may call.", operator_only=True)
-
-APPROVER_CREATE = Operation(
-    "approver_create",
-    p.Params,
-    r.ApproverCode,
-    "Make the approver code, once.",
-    operator_only=True,
-    writes=True,
-    command="",
-)
-
-APPROVER_RESET = Operation(
-    "approver_reset", p.Approving, r.ApproverCode, "Replace the approver code.", operator_only=True, writes=True
-)
-
-POLICY_CHECK = Operation(
-    "policy_check", p.PolicyCheck, r.PolicyReport, "Check the text of a policy file.", operator_only=True
-)
-
-POLICY_RELOAD = Operation(
-    "policy_reload", p.Approving, r.PolicyReport, "Read the policy file again.", operator_only=True, writes=True
-)
-
-JOURNAL_VERIFY = Operation(
-    "journal_verify",
-    p.JournalVerify,
-    r.VerifyAnswer,
-    "Check the chain, the payloads and the blobs.",
-    operator_only=True,
-)
-
-JOURNAL_REBUILD = Operation(
-    "journal_rebuild", p.JournalRebuild, r.RebuildAnswer, "Replay everything and compare.", operator_only=True
-)
-
-WORKSPACE_CHECK = Operation(
-    "workspace_check",
-    p.Params,
-    r.WorkspaceReport,
-    "Compare the disk with the journal.",
-    operator_only=True,
-    command="journal compare",
-)
-
-STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
-
-MODULES = (rollback, blame, time_travel, leases, stale_readers, journal_operations)
 """Those that declare further operations."""
 
 OPERATIONS: tuple[AnyOperation, ...] = tuple(

@@ -1,4 +1,4 @@
-"""The parameters of every operation; unknown ones are refused, `null` means the default.
+"""The kinds of parameters, and those of the operations on files; unknown ones are refused, `null` means the default.
 
 A model reads the field descriptions in every session, so they say what to send in as few words as that takes.
 """
@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from orchestrator.core.events.base import Outcome
 from orchestrator.core.glob_pattern import MOST_CHARACTERS
 
 MOST_ENTRIES = 100
@@ -266,87 +265,9 @@ class Revert(Params, frozen=True):
     request_id: RequestId = None
 
 
-class SessionStatus(Params, frozen=True):
-    all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
-    cursor: Annotated[CursorText | None, Meta(description="As `next` of the last answer says.")] = None
-
-
-class BeginTask(Params, frozen=True):
-    title: Annotated[str, Meta(description="What you set out to do.", min_length=1, max_length=500)]
-    request_id: RequestId = None
-
-
-class EndTask(Params, frozen=True):
-    task: Annotated[Version, Meta(description="'@N' of the task.")]
-    outcome: Annotated[str, Meta(description="What came of it.", max_length=2000)] = ""
-    request_id: RequestId = None
-
-
-class ListConflicts(Params, frozen=True):
-    conflict: Annotated[Version | None, Meta(description="Only this one, '@N'.")] = None
-    limit: Annotated[int, Meta(description="Most conflicts in one answer.", ge=1, le=100)] = 20
-    cursor: Cursor = None
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=500, le=10_000_000)] = 20_000
-
-
-class ResolveConflict(Params, frozen=True):
-    conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
-    choice: Annotated[
-        Literal["current", "proposed", "content", "regions", "review"],
-        Meta(description="One side; or `content`; or a side for each region; or the reviewer's proposal."),
-    ]
-    content: Annotated[
-        Content | None,
-        Meta(description="With choice 'content': the whole file, made from version `on`."),
-    ] = None
-    regions: Annotated[
-        Annotated[tuple[Literal["current", "proposed"], ...], Meta(max_length=100_000)] | None,
-        Meta(description="With choice 'regions': a side for each region, in order."),
-    ] = None
-    on: Annotated[
-        Version | None,
-        Meta(
-            description="The version you looked at: `current_version` of list_conflicts, '@0' where it is null. "
-            "Required with 'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file "
-            "would be replaced."
-        ),
-    ] = None
-    review: Annotated[
-        Version | None,
-        Meta(description="With choice 'review': '@N' of the review."),
-    ] = None
-    reason: Reason = ""
-    request_id: RequestId = None
-    approver: ApproverCode = None
-
-
 class AwaitChange(Params, frozen=True):
     id: Annotated[Version, Meta(description="'@N' of an approval, a conflict or a change.")]
     timeout_s: Annotated[float, Meta(description="Seconds to wait.", ge=0, le=50)] = 25.0
-
-
-class JournalFilter(Params, frozen=True):
-    """Which events; those that are left out let all through."""
-
-    path: Annotated[
-        AnyPath | None,
-        Meta(description="Only events about this path."),
-    ] = None
-    agent: Annotated[Name | None, Meta(description="Only this agent's.")] = None
-    session: Annotated[Name | None, Meta(description="Only this session's.")] = None
-    task: Annotated[
-        Version | None,
-        Meta(description="Only this task's, '@N'."),
-    ] = None
-    kind: Annotated[Name | None, Meta(description="Only this kind, e.g. 'change_applied'.")] = None
-    since: Annotated[Version | None, Meta(description=f"From here on: {MOMENT}.")] = None
-    until: Annotated[Version | None, Meta(description=f"Up to here, included: {MOMENT}.")] = None
-    outcome: Annotated[Outcome | None, Meta(description="Only events with this outcome.")] = None
-
-
-class JournalQuery(JournalFilter, frozen=True):
-    limit: Annotated[int, Meta(description="Most events in one answer.", ge=1, le=500)] = 50
-    cursor: Cursor = None
 
 
 # --- people's -----------------------------------------------------------------------------
@@ -356,43 +277,3 @@ class Approving(Params, frozen=True, kw_only=True):
     """The base of what needs the approver code; by itself, that of an operation that needs nothing else."""
 
     approver: ApproverCode = None
-
-
-class ApprovalsList(Params, frozen=True):
-    limit: Annotated[int, Meta(description="Most approvals in one answer.", ge=1, le=200)] = 50
-    cursor: Cursor = None
-
-
-class ApprovalsShow(Params, frozen=True):
-    approval: Version
-
-
-class Approve(Approving, frozen=True):
-    approval: Version
-
-
-class Deny(Approving, frozen=True):
-    approval: Version
-    reason: Reason = ""
-
-
-class AgentAdd(Approving, frozen=True):
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$", extra=GIVEN)]
-    agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
-
-
-class AgentRevoke(Approving, frozen=True):
-    name: Name
-
-
-class PolicyCheck(Params, frozen=True):
-    text: Content
-    source: AnyPath = "policy.toml"
-
-
-class JournalVerify(Params, frozen=True):
-    checkpoint: Annotated[Content | None, Meta(description="The text of a checkpoint file, to compare with.")] = None
-
-
-class JournalRebuild(Params, frozen=True):
-    check: Literal[True] = True

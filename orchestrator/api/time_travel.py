@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from orchestrator.api.journal_checks import DiskDifference
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Cursor, Limit, Params, PathText, Version
-from orchestrator.api.results import DiskDifference, Result
+from orchestrator.api.results import Result
 
 CHUNK_BYTES = 4 * 1024 * 1024
 """Of content in one answer at most; base64 makes a third more of it."""

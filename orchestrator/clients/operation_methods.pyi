@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import orchestrator.api.administration
 import orchestrator.api.blame
+import orchestrator.api.conflicts
+import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
-import orchestrator.api.leases
 import orchestrator.api.parameters
 import orchestrator.api.results
 import orchestrator.api.rollback
+import orchestrator.api.session_operations
 import orchestrator.api.stale_readers
 import orchestrator.api.time_travel
 
@@ -304,203 +307,12 @@ class OperationMethods:
         request_id: Your own id; a repeated call is applied once.
         """
 
-    async def session_status(
-        self,
-        all_leases: bool = False,
-        cursor: str | None = None,
-    ) -> orchestrator.api.results.SessionInfo:
-        """What this session has read (stale reads marked), what waits, what it changed, its tasks.
-
-        all_leases: Also leases on files you have not seen.
-        cursor: As `next` of the last answer says.
-        """
-
-    async def begin_task(self, title: str, request_id: str | None = None) -> orchestrator.api.results.TaskAnswer:
-        """Say what you work on; your changes carry the task until it ends.
-
-        title: What you set out to do.
-        request_id: Your own id; a repeated call is applied once.
-        """
-
-    async def end_task(
-        self,
-        task: str | int,
-        outcome: str = "",
-        request_id: str | None = None,
-    ) -> orchestrator.api.results.TaskAnswer:
-        """Say that a task is over, and what came of it.
-
-        task: '@N' of the task.
-        outcome: What came of it.
-        request_id: Your own id; a repeated call is applied once.
-        """
-
-    async def list_conflicts(
-        self,
-        conflict: str | int | None = None,
-        limit: int = 20,
-        cursor: str | None = None,
-        max_tokens: int = 20000,
-    ) -> orchestrator.api.results.Conflicts:
-        """The changes that could not be applied and wait: base, current and proposed content of each.
-
-        conflict: Only this one, '@N'.
-        limit: Most conflicts in one answer.
-        cursor: `cursor` of the last answer.
-        max_tokens: Token budget.
-        """
-
-    async def resolve_conflict(
-        self,
-        conflict: str | int,
-        choice: Literal["current", "proposed", "content", "regions", "review"],
-        content: str | None = None,
-        regions: Sequence[Literal["current", "proposed"]] | None = None,
-        on: str | int | None = None,
-        review: str | int | None = None,
-        reason: str = "",
-        request_id: str | None = None,
-        approver: str | None = None,
-    ) -> orchestrator.api.results.ChangeAnswer:
-        """Resolve a conflict: the current content, the proposed one, or another. For reviewers and approvers.
-
-        conflict: '@N' of the conflict.
-        choice: One side; or `content`; or a side for each region; or the reviewer's proposal.
-        content: With choice 'content': the whole file, made from version `on`.
-        regions: With choice 'regions': a side for each region, in order.
-        on: The version you looked at: `current_version` of list_conflicts, '@0' where it is null. Required with
-            'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file would be
-            replaced.
-        review: With choice 'review': '@N' of the review.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
-        approver: The approver code.
-        """
-
     async def await_change(self, id: str | int, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
         """Wait for the final answer of a change that waits for an approval or lies in conflict.
 
         id: '@N' of an approval, a conflict or a change.
         timeout_s: Seconds to wait.
         """
-
-    async def journal_query(
-        self,
-        path: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | int | None = None,
-        kind: str | None = None,
-        since: str | int | None = None,
-        until: str | int | None = None,
-        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> orchestrator.api.results.JournalPage:
-        """Events of the journal, newest first: your own session's, or all of them for a person.
-
-        path: Only events about this path.
-        agent: Only this agent's.
-        session: Only this session's.
-        task: Only this task's, '@N'.
-        kind: Only this kind, e.g. 'change_applied'.
-        since: From here on: '@N' or ISO 8601 (no zone: UTC).
-        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
-        outcome: Only events with this outcome.
-        limit: Most events in one answer.
-        cursor: `cursor` of the last answer.
-        """
-
-    async def status(self) -> orchestrator.api.results.StatusInfo:
-        """What the daemon is doing."""
-
-    async def approvals_list(self, limit: int = 50, cursor: str | None = None) -> orchestrator.api.results.Approvals:
-        """Changes that wait for a yes, without diffs.
-
-        limit: Most approvals in one answer.
-        cursor: `cursor` of the last answer.
-        """
-
-    async def approvals_show(self, approval: str | int) -> orchestrator.api.results.ApprovalInfo:
-        """One approval, with its diff."""
-
-    async def approve(
-        self,
-        approval: str | int,
-        *,
-        approver: str | None = None,
-    ) -> orchestrator.api.results.ChangeAnswer:
-        """Say yes: the daemon applies the change.
-
-        approver: The approver code.
-        """
-
-    async def deny(
-        self,
-        approval: str | int,
-        reason: str = "",
-        *,
-        approver: str | None = None,
-    ) -> orchestrator.api.results.Done:
-        """Say no: the change is dropped.
-
-        approver: The approver code.
-        reason: Why, in a few words.
-        """
-
-    async def agent_add(
-        self,
-        name: str,
-        agent_class: Literal["cloud", "local", "review"] = "cloud",
-        *,
-        approver: str | None = None,
-    ) -> orchestrator.api.results.AgentToken:
-        """Make an agent and show its token once.
-
-        approver: The approver code.
-        """
-
-    async def agent_revoke(self, name: str, *, approver: str | None = None) -> orchestrator.api.results.Done:
-        """Take an agent's token away.
-
-        approver: The approver code.
-        """
-
-    async def agent_list(self) -> orchestrator.api.results.Agents:
-        """The agents that may call."""
-
-    async def approver_create(self) -> orchestrator.api.results.ApproverCode:
-        """Make the approver code, once."""
-
-    async def approver_reset(self, *, approver: str | None = None) -> orchestrator.api.results.ApproverCode:
-        """Replace the approver code.
-
-        approver: The approver code.
-        """
-
-    async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.results.PolicyReport:
-        """Check the text of a policy file."""
-
-    async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.results.PolicyReport:
-        """Read the policy file again.
-
-        approver: The approver code.
-        """
-
-    async def journal_verify(self, checkpoint: str | None = None) -> orchestrator.api.results.VerifyAnswer:
-        """Check the chain, the payloads and the blobs.
-
-        checkpoint: The text of a checkpoint file, to compare with.
-        """
-
-    async def journal_rebuild(self, check: Literal[True] = True) -> orchestrator.api.results.RebuildAnswer:
-        """Replay everything and compare."""
-
-    async def workspace_check(self) -> orchestrator.api.results.WorkspaceReport:
-        """Compare the disk with the journal."""
-
-    async def stop(self) -> orchestrator.api.results.Done:
-        """End the daemon."""
 
     async def rollback(
         self,
@@ -593,6 +405,41 @@ class OperationMethods:
     async def replay_check(self) -> orchestrator.api.time_travel.ReplayReport:
         """Rebuild every file from events and contents, and compare with the disk."""
 
+    async def session_status(
+        self,
+        all_leases: bool = False,
+        cursor: str | None = None,
+    ) -> orchestrator.api.session_operations.SessionInfo:
+        """What this session has read (stale reads marked), what waits, what it changed, its tasks.
+
+        all_leases: Also leases on files you have not seen.
+        cursor: As `next` of the last answer says.
+        """
+
+    async def begin_task(
+        self,
+        title: str,
+        request_id: str | None = None,
+    ) -> orchestrator.api.session_operations.TaskAnswer:
+        """Say what you work on; your changes carry the task until it ends.
+
+        title: What you set out to do.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def end_task(
+        self,
+        task: str | int,
+        outcome: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.session_operations.TaskAnswer:
+        """Say that a task is over, and what came of it.
+
+        task: '@N' of the task.
+        outcome: What came of it.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
     async def reserve_paths(
         self,
         globs: Sequence[str],
@@ -600,7 +447,7 @@ class OperationMethods:
         mode: Literal["exclusive", "shared"] = "exclusive",
         reason: str = "",
         request_id: str | None = None,
-    ) -> orchestrator.api.leases.LeaseAnswer:
+    ) -> orchestrator.api.session_operations.LeaseAnswer:
         """Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are warned,
         refused, queued or merged, as policy says. Where others were first: status clash, lease null.
 
@@ -615,7 +462,7 @@ class OperationMethods:
         self,
         lease: str | int,
         request_id: str | None = None,
-    ) -> orchestrator.api.leases.LeaseAnswer:
+    ) -> orchestrator.api.session_operations.LeaseAnswer:
         """Give a lease back before its time is over.
 
         lease: '@N' of the lease.
@@ -628,6 +475,162 @@ class OperationMethods:
 
         path: Relative path, e.g. 'src/app.py'.
         limit: Most sessions in one answer.
+        """
+
+    async def list_conflicts(
+        self,
+        conflict: str | int | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        max_tokens: int = 20000,
+    ) -> orchestrator.api.conflicts.Conflicts:
+        """The changes that could not be applied and wait: base, current and proposed content of each.
+
+        conflict: Only this one, '@N'.
+        limit: Most conflicts in one answer.
+        cursor: `cursor` of the last answer.
+        max_tokens: Token budget.
+        """
+
+    async def resolve_conflict(
+        self,
+        conflict: str | int,
+        choice: Literal["current", "proposed", "content", "regions", "review"],
+        content: str | None = None,
+        regions: Sequence[Literal["current", "proposed"]] | None = None,
+        on: str | int | None = None,
+        review: str | int | None = None,
+        reason: str = "",
+        request_id: str | None = None,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Resolve a conflict: the current content, the proposed one, or another. For reviewers and approvers.
+
+        conflict: '@N' of the conflict.
+        choice: One side; or `content`; or a side for each region; or the reviewer's proposal.
+        content: With choice 'content': the whole file, made from version `on`.
+        regions: With choice 'regions': a side for each region, in order.
+        on: The version you looked at: `current_version` of list_conflicts, '@0' where it is null. Required with
+            'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file would be
+            replaced.
+        review: With choice 'review': '@N' of the review.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        approver: The approver code.
+        """
+
+    async def status(self) -> orchestrator.api.administration.StatusInfo:
+        """What the daemon is doing."""
+
+    async def stop(self) -> orchestrator.api.results.Done:
+        """End the daemon."""
+
+    async def approvals_list(
+        self,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> orchestrator.api.administration.Approvals:
+        """Changes that wait for a yes, without diffs.
+
+        limit: Most approvals in one answer.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def approvals_show(self, approval: str | int) -> orchestrator.api.administration.ApprovalInfo:
+        """One approval, with its diff."""
+
+    async def approve(
+        self,
+        approval: str | int,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Say yes: the daemon applies the change.
+
+        approver: The approver code.
+        """
+
+    async def deny(
+        self,
+        approval: str | int,
+        reason: str = "",
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.Done:
+        """Say no: the change is dropped.
+
+        approver: The approver code.
+        reason: Why, in a few words.
+        """
+
+    async def agent_add(
+        self,
+        name: str,
+        agent_class: Literal["cloud", "local", "review"] = "cloud",
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.administration.AgentToken:
+        """Make an agent and show its token once.
+
+        approver: The approver code.
+        """
+
+    async def agent_revoke(self, name: str, *, approver: str | None = None) -> orchestrator.api.results.Done:
+        """Take an agent's token away.
+
+        approver: The approver code.
+        """
+
+    async def agent_list(self) -> orchestrator.api.administration.Agents:
+        """The agents that may call."""
+
+    async def approver_create(self) -> orchestrator.api.administration.ApproverCode:
+        """Make the approver code, once."""
+
+    async def approver_reset(self, *, approver: str | None = None) -> orchestrator.api.administration.ApproverCode:
+        """Replace the approver code.
+
+        approver: The approver code.
+        """
+
+    async def policy_check(
+        self,
+        text: str,
+        source: str = "policy.toml",
+    ) -> orchestrator.api.administration.PolicyReport:
+        """Check the text of a policy file."""
+
+    async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.administration.PolicyReport:
+        """Read the policy file again.
+
+        approver: The approver code.
+        """
+
+    async def journal_query(
+        self,
+        path: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        kind: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> orchestrator.api.journal_operations.JournalPage:
+        """Events of the journal, newest first: your own session's, or all of them for a person.
+
+        path: Only events about this path.
+        agent: Only this agent's.
+        session: Only this session's.
+        task: Only this task's, '@N'.
+        kind: Only this kind, e.g. 'change_applied'.
+        since: From here on: '@N' or ISO 8601 (no zone: UTC).
+        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
+        outcome: Only events with this outcome.
+        limit: Most events in one answer.
+        cursor: `cursor` of the last answer.
         """
 
     async def journal_export(
@@ -656,9 +659,6 @@ class OperationMethods:
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.
         """
-
-    async def journal_checkpoint(self) -> orchestrator.api.journal_operations.SignedCheckpoint:
-        """Sign where the journal ends now, to keep elsewhere."""
 
     async def journal_redact(
         self,
@@ -723,3 +723,18 @@ class OperationMethods:
         grace_days: Contents that an event named since then stay.
         dry_run: Only say what would go.
         """
+
+    async def journal_checkpoint(self) -> orchestrator.api.journal_checks.SignedCheckpoint:
+        """Sign where the journal ends now, to keep elsewhere."""
+
+    async def journal_verify(self, checkpoint: str | None = None) -> orchestrator.api.journal_checks.VerifyAnswer:
+        """Check the chain, the payloads and the blobs.
+
+        checkpoint: The text of a checkpoint file, to compare with.
+        """
+
+    async def journal_rebuild(self, check: Literal[True] = True) -> orchestrator.api.journal_checks.RebuildAnswer:
+        """Replay everything and compare."""
+
+    async def workspace_check(self) -> orchestrator.api.journal_checks.WorkspaceReport:
+        """Compare the disk with the journal."""

@@ -10,6 +10,20 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.administration import (
+    AgentAdd,
+    AgentLine,
+    AgentRevoke,
+    Agents,
+    AgentToken,
+    ApproverCode,
+    Health,
+    PolicyCheck,
+    PolicyProblem,
+    PolicyReport,
+    SessionLine,
+    StatusInfo,
+)
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
@@ -65,7 +79,7 @@ class Administration:
         self._verification = verification
         self._reservations = Reservations(services)
 
-    async def status(self, caller: Caller, call: Call, params: p.Params) -> r.StatusInfo:
+    async def status(self, caller: Caller, call: Call, params: p.Params) -> StatusInfo:
         pending = self._s.state.pending
         amiss = []
         if not self._gate.is_set:
@@ -73,7 +87,7 @@ class Administration:
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")
-        return r.StatusInfo(
+        return StatusInfo(
             pid=self._facts.pid,
             version=self._facts.version,
             socket=self._facts.socket,
@@ -82,7 +96,7 @@ class Administration:
             state_dir=self._facts.state_dir,
             head=show(self._s.state.head),
             sessions=tuple(
-                r.SessionLine(
+                SessionLine(
                     session=item.id,
                     agent=item.agent,
                     agent_class=item.agent_class,
@@ -95,7 +109,7 @@ class Administration:
             ),
             approvals=sum(1 for _ in pending.waiting()),
             conflicts=sum(1 for _ in pending.open_conflicts()),
-            health=r.Health(
+            health=Health(
                 state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching.health,
@@ -131,7 +145,7 @@ class Administration:
 
     # --- who may call -----------------------------------------------------------------
 
-    async def agent_add(self, caller: Caller, call: Call, params: p.AgentAdd) -> r.AgentToken:
+    async def agent_add(self, caller: Caller, call: Call, params: AgentAdd) -> AgentToken:
         await self._gate.check(caller, params.approver)
         if is_reserved(params.name):
             raise ParameterInvalid("name", f"{params.name} is reserved")
@@ -145,9 +159,9 @@ class Administration:
             token_hash=hashlib.sha256(token.encode()).hexdigest(),
         )
         await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
-        return r.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
+        return AgentToken(name=params.name, agent_class=params.agent_class, token=token)
 
-    async def agent_revoke(self, caller: Caller, call: Call, params: p.AgentRevoke) -> r.Done:
+    async def agent_revoke(self, caller: Caller, call: Call, params: AgentRevoke) -> r.Done:
         await self._gate.check(caller, params.approver)
         if self._s.state.identities.get(params.name) is None:
             raise VersionUnknown(f"there is no agent {params.name}", hint="`orchestrator agent list` shows them.")
@@ -155,10 +169,10 @@ class Administration:
         await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.Done(message=f"{params.name} may not call any more")
 
-    async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> r.Agents:
-        return r.Agents(
+    async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> Agents:
+        return Agents(
             agents=tuple(
-                r.AgentLine(
+                AgentLine(
                     name=agent.name,
                     agent_class=agent.agent_class,
                     token="revoked" if agent.revoked else "yes" if agent.token_hash else "asserted",
@@ -167,31 +181,31 @@ class Administration:
             )
         )
 
-    async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> r.ApproverCode:
-        return r.ApproverCode(approver_code=await self._gate.create())
+    async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> ApproverCode:
+        return ApproverCode(approver_code=await self._gate.create())
 
-    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> r.ApproverCode:
-        return r.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
+    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> ApproverCode:
+        return ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
 
     # --- policy -----------------------------------------------------------------------
 
-    async def policy_check(self, caller: Caller, call: Call, params: p.PolicyCheck) -> r.PolicyReport:
+    async def policy_check(self, caller: Caller, call: Call, params: PolicyCheck) -> PolicyReport:
         problems = check_policy(params.text, params.source)
         rules = 0 if problems else len(parse_policy(params.text, source=params.source).rules)
-        return r.PolicyReport(
+        return PolicyReport(
             source=params.source,
             ok=not problems,
-            problems=tuple(r.PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
+            problems=tuple(PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
             rules=rules,
         )
 
-    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> r.PolicyReport:
+    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> PolicyReport:
         await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._facts.read_policy)
         policy = parse_policy(text, source=source)
         policy = policy.guarding(self._s.permissions.policy.own_state)
         await self.load(policy)
-        return r.PolicyReport(source=source, ok=True, rules=len(policy.rules))
+        return PolicyReport(source=source, ok=True, rules=len(policy.rules))
 
     async def load(self, policy: Policy) -> None:
         """Let a policy decide from now on, and say so in the journal."""

@@ -14,7 +14,8 @@ import msgspec
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
-from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
+from orchestrator.api.results import ChangeAnswer, Result
+from orchestrator.api.session_operations import TaskAnswer
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     Aborted,

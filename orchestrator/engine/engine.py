@@ -8,9 +8,28 @@ from functools import partial
 
 import anyio
 
-from orchestrator.api import blame, journal_operations, leases, rollback, stale_readers, time_travel
+from orchestrator.api import blame, journal_operations, rollback, session_operations, stale_readers, time_travel
 from orchestrator.api import operations as o
+from orchestrator.api.administration import (
+    AGENT_ADD,
+    AGENT_LIST,
+    AGENT_REVOKE,
+    APPROVALS_LIST,
+    APPROVALS_SHOW,
+    APPROVE,
+    APPROVER_CREATE,
+    APPROVER_RESET,
+    DENY,
+    POLICY_CHECK,
+    POLICY_RELOAD,
+    STATUS,
+    STOP,
+)
+from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD, JOURNAL_VERIFY, WORKSPACE_CHECK
+from orchestrator.api.journal_operations import JOURNAL_QUERY
+from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -136,38 +155,38 @@ class Engine:
             handled_by(o.GET_DIFF, historian.get_diff),
             handled_by(o.REVERT, undoer.revert),
             handled_by(rollback.ROLLBACK, undoer.rollback),
-            handled_by(o.SESSION_STATUS, sessions.session_status),
-            handled_by(o.BEGIN_TASK, sessions.begin_task),
-            handled_by(o.END_TASK, sessions.end_task),
-            handled_by(o.LIST_CONFLICTS, conflicts.list_conflicts),
-            handled_by(o.RESOLVE_CONFLICT, resolver.resolve_conflict),
+            handled_by(SESSION_STATUS, sessions.session_status),
+            handled_by(BEGIN_TASK, sessions.begin_task),
+            handled_by(END_TASK, sessions.end_task),
+            handled_by(LIST_CONFLICTS, conflicts.list_conflicts),
+            handled_by(RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
-            handled_by(o.JOURNAL_QUERY, auditor.journal_query),
+            handled_by(JOURNAL_QUERY, auditor.journal_query),
             handled_by(blame.BLAME, Blamer(services, observer, paths, past).blame),
             handled_by(blame.CHANGES_SINCE, ChangeSummaries(journal, notes, permissions, contents).changes_since),
             handled_by(time_travel.TREE_AT, travel.tree_at),
             handled_by(time_travel.CONTENT_AT, travel.content_at),
             handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
-            handled_by(o.STATUS, administration.status),
-            handled_by(o.APPROVALS_LIST, self._approvals.approvals_list),
-            handled_by(o.APPROVALS_SHOW, self._approvals.approvals_show),
-            handled_by(o.APPROVE, self._approvals.approve),
-            handled_by(o.DENY, self._approvals.deny),
-            handled_by(o.AGENT_ADD, administration.agent_add),
-            handled_by(o.AGENT_REVOKE, administration.agent_revoke),
-            handled_by(o.AGENT_LIST, administration.agent_list),
-            handled_by(o.APPROVER_CREATE, administration.approver_create),
-            handled_by(o.APPROVER_RESET, administration.approver_reset),
-            handled_by(o.POLICY_CHECK, administration.policy_check),
-            handled_by(o.POLICY_RELOAD, administration.policy_reload),
-            handled_by(o.JOURNAL_VERIFY, self._verification.journal_verify),
-            handled_by(o.JOURNAL_REBUILD, checks.journal_rebuild),
-            handled_by(o.WORKSPACE_CHECK, checks.workspace_check),
-            handled_by(o.STOP, administration.stop),
-            handled_by(leases.RESERVE_PATHS, self._leaser.reserve_paths),
-            handled_by(leases.RELEASE_PATHS, self._leaser.release_paths),
+            handled_by(STATUS, administration.status),
+            handled_by(APPROVALS_LIST, self._approvals.approvals_list),
+            handled_by(APPROVALS_SHOW, self._approvals.approvals_show),
+            handled_by(APPROVE, self._approvals.approve),
+            handled_by(DENY, self._approvals.deny),
+            handled_by(AGENT_ADD, administration.agent_add),
+            handled_by(AGENT_REVOKE, administration.agent_revoke),
+            handled_by(AGENT_LIST, administration.agent_list),
+            handled_by(APPROVER_CREATE, administration.approver_create),
+            handled_by(APPROVER_RESET, administration.approver_reset),
+            handled_by(POLICY_CHECK, administration.policy_check),
+            handled_by(POLICY_RELOAD, administration.policy_reload),
+            handled_by(JOURNAL_VERIFY, self._verification.journal_verify),
+            handled_by(JOURNAL_REBUILD, checks.journal_rebuild),
+            handled_by(WORKSPACE_CHECK, checks.workspace_check),
+            handled_by(STOP, administration.stop),
+            handled_by(session_operations.RESERVE_PATHS, self._leaser.reserve_paths),
+            handled_by(session_operations.RELEASE_PATHS, self._leaser.release_paths),
             handled_by(journal_operations.JOURNAL_EXPORT, auditor.journal_export),
-            handled_by(journal_operations.JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
+            handled_by(JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
             handled_by(journal_operations.JOURNAL_REDACT, redactor.journal_redact),
             handled_by(journal_operations.JOURNAL_BACKUP, upkeep.journal_backup),
             handled_by(journal_operations.JOURNAL_ARCHIVE, upkeep.journal_archive),

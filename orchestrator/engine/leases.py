@@ -16,8 +16,8 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import leases as a
-from orchestrator.api.results import LeaseInfo
+from orchestrator.api import session_operations as a
+from orchestrator.api.session_operations import LeaseInfo
 from orchestrator.core.decisions.lease_requests import Taken, release, reserve
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded

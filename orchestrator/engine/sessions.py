@@ -13,6 +13,17 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.session_operations import (
+    BeginTask,
+    EndTask,
+    OwnChange,
+    PendingEdit,
+    RecentRead,
+    SessionInfo,
+    SessionStatus,
+    TaskAnswer,
+    TaskInfo,
+)
 from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
@@ -45,13 +56,13 @@ class SessionService:
         self._s, self._answers, self._noticer = services, answers, noticer
         self._reservations = Reservations(services)
 
-    async def session_status(self, caller: Caller, call: Call, params: p.SessionStatus) -> r.SessionInfo:
+    async def session_status(self, caller: Caller, call: Call, params: SessionStatus) -> SessionInfo:
         session = self._session(caller)
         reservations = self._reservations
         leases = reservations.live() if params.all_leases else reservations.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
         stale_paths = {notice.path for notice in stale}
-        info = r.SessionInfo(
+        info = SessionInfo(
             session=session.id,
             agent=session.agent,
             agent_class=session.agent_class,
@@ -64,7 +75,7 @@ class SessionService:
             ),
             pending=self._pending(caller),
             uncommitted_changes=tuple(
-                r.OwnChange(
+                OwnChange(
                     change=show(made.change),
                     version_id=show(made.version),
                     operation=made.operation,
@@ -75,7 +86,7 @@ class SessionService:
             ),
             tasks=tuple(
                 [
-                    r.TaskInfo(
+                    TaskInfo(
                         task=show(task.task),
                         title=await self._title(task.task),
                         session=task.session,
@@ -91,14 +102,14 @@ class SessionService:
         )
         return session_page(info, params, call.room)
 
-    def _pending(self, caller: Caller) -> tuple[r.PendingEdit, ...]:
+    def _pending(self, caller: Caller) -> tuple[PendingEdit, ...]:
         waiting = [
-            r.PendingEdit(id=show(a.seq), kind="approval", path=a.request.paths[0].path, since=a.at)
+            PendingEdit(id=show(a.seq), kind="approval", path=a.request.paths[0].path, since=a.at)
             for a in self._s.state.pending.waiting()
             if a.agent == caller.agent
         ]
         conflicts = [
-            r.PendingEdit(id=show(c.seq), kind="conflict", path=c.found.path, since=c.at)
+            PendingEdit(id=show(c.seq), kind="conflict", path=c.found.path, since=c.at)
             for c in self._s.state.pending.open_conflicts()
             if c.agent == caller.agent
         ]
@@ -118,12 +129,12 @@ class SessionService:
         recorded = await self._s.journal.event(task)
         return recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
 
-    async def begin_task(self, caller: Caller, call: Call, params: p.BeginTask) -> r.TaskAnswer:
+    async def begin_task(self, caller: Caller, call: Call, params: BeginTask) -> TaskAnswer:
         event = TaskBegun(session=caller.session, title=params.title)
         recorded = await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
-        return r.TaskAnswer(task=show(recorded[0].seq), title=params.title, ended=False)
+        return TaskAnswer(task=show(recorded[0].seq), title=params.title, ended=False)
 
-    async def end_task(self, caller: Caller, call: Call, params: p.EndTask) -> r.TaskAnswer:
+    async def end_task(self, caller: Caller, call: Call, params: EndTask) -> TaskAnswer:
         number = parse_seq(params.task, parameter="task")
         if number not in self._session(caller).tasks:
             raise VersionUnknown(
@@ -133,9 +144,9 @@ class SessionService:
         await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         return await self.ended(number)
 
-    async def ended(self, task: Seq) -> r.TaskAnswer:
+    async def ended(self, task: Seq) -> TaskAnswer:
         """The answer to the end of a task, also when it is asked for again."""
-        return r.TaskAnswer(task=show(task), title=await self._title(task), ended=True)
+        return TaskAnswer(task=show(task), title=await self._title(task), ended=True)
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
@@ -168,10 +179,10 @@ class SessionService:
         return session
 
 
-def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> r.RecentRead:
+def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> RecentRead:
     coverage = seen.coverage(seen.newest) if seen.newest else None
     lines = ", ".join(f"{span.start}-{span.end}" for span in coverage.ranges) if coverage else ""
-    return r.RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
+    return RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
 
 
 MOST_OWED = 10_000
@@ -253,7 +264,7 @@ NEXT_BYTES = 150
 _CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
 
 
-def session_page(info: r.SessionInfo, params: p.SessionStatus, room: AnswerSpace) -> r.SessionInfo:
+def session_page(info: SessionInfo, params: SessionStatus, room: AnswerSpace) -> SessionInfo:
     """What fits of the lists, from the cursor on: a list, and an item of it. Raises ParameterInvalid."""
     start = _CURSOR.fullmatch(params.cursor or f"{LISTS[0]}:0")
     if start is None:
@@ -275,7 +286,7 @@ def session_page(info: r.SessionInfo, params: p.SessionStatus, room: AnswerSpace
     return msgspec.structs.replace(empty, **page, next=follow)
 
 
-def _items(info: r.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
+def _items(info: SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
     """The items of a list; one that is too long comes as several, each with some of its parts."""
     member = PARTS.get(name)
     if member is None:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Protocol
 
 import msgspec
 
-from orchestrator.api.results import Party
+from orchestrator.api.conflicts import Party
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath

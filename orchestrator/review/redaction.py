@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from orchestrator.api.results import Party
+from orchestrator.api.conflicts import Party
 from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.conflicts import Conflicts
+from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.rollback import RollbackAnswer
+from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.path_resolution import quoted
@@ -112,9 +114,9 @@ def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
 def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
     """The call that shows what was left out; "" where none does."""
     match result:
-        case r.JournalPage() if plain["entries"]:
+        case JournalPage() if plain["entries"]:
             plain["cursor"] = plain["entries"][-1]["seq"]
-        case r.Conflicts() if plain["conflicts"]:
+        case Conflicts() if plain["conflicts"]:
             last = plain["conflicts"][-1]["conflict"]
             if len(plain["conflicts"]) == len(result.conflicts):
                 return f'list_conflicts(conflict="{last}", max_tokens=500)'

@@ -15,10 +15,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refusal, refused_text
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
-from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
+from orchestrator.api.results import ChangeAnswer, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.engine.caller import Caller

@@ -15,7 +15,19 @@ import click
 import pytest
 
 from orchestrator.api import results as r
+from orchestrator.api.administration import (
+    AgentToken,
+    ApproverCode,
+    Health,
+    PolicyProblem,
+    PolicyReport,
+    SessionLine,
+    StatusInfo,
+)
+from orchestrator.api.conflicts import ConflictInfo, Conflicts
 from orchestrator.api.framing import Refusal
+from orchestrator.api.journal_checks import WorkspaceReport
+from orchestrator.api.journal_operations import JournalPage
 from orchestrator.clients.cli import main, orchestrator, terminal
 from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon
@@ -43,7 +55,7 @@ def file_text(text: str, *, truncated: bool = False) -> r.FileText:
     )
 
 
-STATUS = r.StatusInfo(
+STATUS = StatusInfo(
     pid=4711,
     version="0.1",
     socket="/run/s.sock",
@@ -51,12 +63,10 @@ STATUS = r.StatusInfo(
     workspace_id="1d",
     state_dir="/state",
     head="@9",
-    sessions=(
-        r.SessionLine(session="s-1", agent="ev\x1bil", agent_class="cloud", asserted=True, client="x", open=True),
-    ),
+    sessions=(SessionLine(session="s-1", agent="ev\x1bil", agent_class="cloud", asserted=True, client="x", open=True),),
     approvals=2,
     conflicts=0,
-    health=r.Health(
+    health=Health(
         state="ok",
         baseline="done",
         amiss=("plugin tags: failed, no installed package has it", "run `orchestrator up` in a terminal"),
@@ -64,7 +74,7 @@ STATUS = r.StatusInfo(
     policy="default",
     approver="missing",
 )
-CONFLICT = r.ConflictInfo(
+CONFLICT = ConflictInfo(
     conflict="@7",
     path="a.py",
     agent="a",
@@ -85,16 +95,16 @@ ANSWERS: dict[str, r.Result | Refusal] = {
     "apply_patch": change("conflict", conflict="@7", shown="3\tnow\x00\n"),
     "write_file": change("waiting", approval="@6"),
     "revert": change("preview", would_be="waiting"),
-    "list_conflicts": r.Conflicts(conflicts=(CONFLICT,)),
+    "list_conflicts": Conflicts(conflicts=(CONFLICT,)),
     "resolve_conflict": change("dropped"),
     "approve": change("applied", version_id="@8"),
-    "agent_add": r.AgentToken(name="bot", agent_class="review", token="secret"),
-    "approver_create": r.ApproverCode(approver_code=CODE),
-    "policy_check": r.PolicyReport(
-        source="p.toml", ok=False, problems=(r.PolicyProblem(line=3, key="rules", message="what?"),)
+    "agent_add": AgentToken(name="bot", agent_class="review", token="secret"),
+    "approver_create": ApproverCode(approver_code=CODE),
+    "policy_check": PolicyReport(
+        source="p.toml", ok=False, problems=(PolicyProblem(line=3, key="rules", message="what?"),)
     ),
     "get_diff": Refusal(code="denied", message="a rule says\x07 no", hint="Ask a person."),
-    "workspace_check": r.WorkspaceReport(ok=True, files=12, differences=()),
+    "workspace_check": WorkspaceReport(ok=True, files=12, differences=()),
     "list_files": r.Listing(
         path=".",
         entries=(
@@ -117,7 +127,7 @@ ANSWERS: dict[str, r.Result | Refusal] = {
         partial=False,
     ),
     "file_history": r.History(path="a", versions=(r.FileVersion(version_id="@3", at=0, kind="change", agent="a"),)),
-    "journal_query": r.JournalPage(entries=()),
+    "journal_query": JournalPage(entries=()),
 }
 
 Run = Callable[..., tuple[int, str, str]]

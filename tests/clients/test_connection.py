@@ -14,9 +14,10 @@ import pytest
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.administration import STOP
 from orchestrator.api.framing import PROTOCOL, Preamble, Refusal
 from orchestrator.api.operation import AnyOperation
-from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT, STOP
+from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT
 from orchestrator.clients.connection import Caller, Connection, RemoteError, asked, socket_of
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable

@@ -16,9 +16,10 @@ import msgspec
 from structlog.testing import capture_logs
 
 from orchestrator.api.framing import PROTOCOL, Preamble, Request
+from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
-from orchestrator.api.results import JournalEntry, Result
+from orchestrator.api.results import Result
 from orchestrator.clients.connection import asked
 from orchestrator.clients.python import Answered, FileAccess
 from orchestrator.core.ids import AgentName, SessionId

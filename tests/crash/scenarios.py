@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.api.results import ChangeAnswer, JournalEntry
+from orchestrator.api.journal_operations import JournalEntry
+from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 from tests.daemon.daemon_process import RunningDaemon

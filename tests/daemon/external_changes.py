@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from orchestrator.api.results import JournalEntry
+from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.ids import parse_seq
 

@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import msgspec
 
-from orchestrator.api.results import ChangeAnswer, ConflictInfo
+from orchestrator.api.conflicts import ConflictInfo
+from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.daemon.daemon_process import RunningDaemon
 

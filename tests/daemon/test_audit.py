@@ -16,7 +16,7 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from orchestrator.api.results import JournalEntry
+from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.timestamps import written
 from tests.daemon.daemon_process import RunningDaemon

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from orchestrator.api.results import ChangeAnswer, ConflictInfo
+from orchestrator.api.conflicts import ConflictInfo
+from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.cli import run, shown
 from tests.daemon.daemon_process import RunningDaemon, running

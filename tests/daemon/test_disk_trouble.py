@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.api.administration import StatusInfo
+from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.api.parameters import Replacement
-from orchestrator.api.results import JournalEntry, StatusInfo
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.journal.state_files import RESERVE_NAME
 from orchestrator.servers.blocks import text_block

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from orchestrator.api.results import Health
+from orchestrator.api.administration import Health
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.journal.schema import FILE_NAME
 from tests.daemon.daemon_process import RunningDaemon

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.api.results import ConflictInfo
+from orchestrator.api.conflicts import ConflictInfo
 from orchestrator.clients.python import FileAccess
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from orchestrator.api.leases import LeaseAnswer, ReleasePaths, ReservePaths
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
+from orchestrator.api.session_operations import LeaseAnswer, ReleasePaths, ReservePaths
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, PathReserved, VersionUnknown
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.api.results import Party
+from orchestrator.api.conflicts import Party
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.reviewers import ReviewRegion, ReviewRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from orchestrator.api.results import Party
+from orchestrator.api.conflicts import Party
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MARKER

@@ -19,8 +19,9 @@ from typing import Any
 
 import click
 
+from orchestrator.api.administration import POLICY_CHECK
 from orchestrator.api.framing import Refusal, refusal
-from orchestrator.api.operations import OPERATIONS, POLICY_CHECK
+from orchestrator.api.operations import OPERATIONS
 from orchestrator.clients.cli import conflicts, daemon, files, journal, offline
 from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand

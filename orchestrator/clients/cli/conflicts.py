@@ -10,9 +10,14 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
-from orchestrator.api.operations import LIST_CONFLICTS, RESOLVE_CONFLICT
+from orchestrator.api.conflicts import (
+    LIST_CONFLICTS,
+    RESOLVE_CONFLICT,
+    ConflictInfo,
+    Conflicts,
+    ListConflicts,
+    ResolveConflict,
+)
 from orchestrator.clients.cli.context import DONE, Command, Settings, usage
 from orchestrator.clients.cli.operation_commands import TextFile, command
 from orchestrator.core.errors import CallerError, escaped
@@ -40,14 +45,14 @@ class MarkersLeft(
 
 
 @command(LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
-def conflicts_list(settings: Settings, params: p.ListConflicts) -> int:
+def conflicts_list(settings: Settings, params: ListConflicts) -> int:
     """The open conflicts: how far each is, who reviews it, and until when."""
     page = settings.ask(LIST_CONFLICTS, params)
     found = page.conflicts
     while page.cursor is not None:
         page = settings.ask(LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
         found += page.conflicts
-    return settings.show(r.Conflicts(conflicts=found))
+    return settings.show(Conflicts(conflicts=found))
 
 
 @click.command("show", cls=Command)
@@ -99,7 +104,7 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
     ),
     prepare=_chosen,
 )
-def conflicts_resolve(settings: Settings, params: p.ResolveConflict) -> int:
+def conflicts_resolve(settings: Settings, params: ResolveConflict) -> int:
     """Resolve a conflict, in one of these ways."""
     answer = settings.ask(RESOLVE_CONFLICT, params)
     if answer.status != "dropped":
@@ -108,7 +113,7 @@ def conflicts_resolve(settings: Settings, params: p.ResolveConflict) -> int:
     return DONE
 
 
-def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
+def _find(settings: Settings, conflict: str) -> ConflictInfo:
     (found,) = settings.call(LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
     return found
 
@@ -123,7 +128,7 @@ def _sides(given: str) -> tuple[Side, ...]:
     return tuple("current" if side == "current" else "proposed" for side in found)
 
 
-def _edited(found: r.ConflictInfo) -> str:
+def _edited(found: ConflictInfo) -> str:
     """What a person makes of the file. Raises EditEmpty, MarkersLeft."""
     if found.marked is None:
         why = "is too long to be edited so" if found.texts_left_out else "has no lines to choose from"

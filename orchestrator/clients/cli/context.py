@@ -16,9 +16,9 @@ from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.framing import Refusal
-from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
+from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError

@@ -17,7 +17,7 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operations import APPROVER_CREATE, STATUS, STOP
+from orchestrator.api.administration import APPROVER_CREATE, STATUS, STOP
 from orchestrator.clients import daemon_launcher
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Command, Settings

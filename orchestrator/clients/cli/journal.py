@@ -15,15 +15,18 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD
 from orchestrator.api.journal_operations import (
     JOURNAL_ARCHIVE,
-    JOURNAL_CHECKPOINT,
     JOURNAL_EXPORT,
+    JOURNAL_QUERY,
     JOURNAL_REDACT,
     ExportPage,
     JournalExport,
+    JournalFilter,
+    JournalQuery,
 )
-from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REBUILD
+from orchestrator.api.operations import FILE_HISTORY
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
 from orchestrator.clients.cli.output import new_file
@@ -62,9 +65,9 @@ archive = OperationCommand(
         click.Option(["--from", "from_"], metavar="@N", help="With --follow: also those since @N."),
     ),
 )
-def log(settings: Settings, params: p.JournalQuery, *, follow: bool, from_: str | None) -> int:
+def log(settings: Settings, params: JournalQuery, *, follow: bool, from_: str | None) -> int:
     """The versions of a file; without PATH, or with a filter, the journal's events."""
-    filters = {name for name in p.JournalFilter.__struct_fields__ if getattr(params, name) is not None}
+    filters = {name for name in JournalFilter.__struct_fields__ if getattr(params, name) is not None}
     if follow:
         if filters - {"path", "kind"}:
             usage("--follow goes with PATH, --kind and --from")

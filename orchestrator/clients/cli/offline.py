@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from orchestrator.api import locations
-from orchestrator.api import parameters as p
+from orchestrator.api.administration import APPROVER_RESET
+from orchestrator.api.journal_checks import JOURNAL_VERIFY, JournalVerify
 from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
-from orchestrator.api.operations import APPROVER_RESET, JOURNAL_VERIFY
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
 from orchestrator.clients.running_daemon import StateDirectoryInUse, find
@@ -35,7 +35,7 @@ def approver_reset(settings: Settings) -> int:
 
 
 @command(JOURNAL_VERIFY, files=("checkpoint",))
-def verify(settings: Settings, params: p.JournalVerify) -> int:
+def verify(settings: Settings, params: JournalVerify) -> int:
     """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too.
 
     With --state-dir it is that journal, whether the daemon runs on another one or not.

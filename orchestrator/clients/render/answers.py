@@ -11,7 +11,10 @@ from typing import Any
 import click
 
 from orchestrator.api import results as r
+from orchestrator.api.administration import StatusInfo
+from orchestrator.api.conflicts import ConflictInfo, Party
 from orchestrator.api.framing import Refusal
+from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.stale_readers import notice_text
 from orchestrator.clients.render.generic import lines_of, rows_of
@@ -142,7 +145,7 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
 
 
 @rendered.register
-def _page(page: r.JournalPage) -> Iterator[str]:
+def _page(page: JournalPage) -> Iterator[str]:
     yield from table((e.seq, when(e.at), e.agent or "", e.kind, _about(e.event)) for e in page.entries)
     if page.partial:
         yield "(only a part of the journal was searched)"
@@ -158,7 +161,7 @@ def _about(event: dict[str, Any]) -> str:
 
 
 @rendered.register
-def _status(info: r.StatusInfo) -> Iterator[str]:
+def _status(info: StatusInfo) -> Iterator[str]:
     health = info.health
     yield from facts(
         ("workspace", info.workspace),
@@ -196,7 +199,7 @@ def _checked(checked: str) -> str:
 
 
 @rendered.register
-def _conflict(info: r.ConflictInfo) -> Iterator[str]:
+def _conflict(info: ConflictInfo) -> Iterator[str]:
     """All of one conflict, and what to do."""
     yield from facts(
         ("conflict", info.conflict),
@@ -251,7 +254,7 @@ def _side(diff: str | None, *, truncated: bool) -> Iterator[str]:
         yield "  (the diff goes on)"
 
 
-def _party(party: r.Party | None) -> str:
+def _party(party: Party | None) -> str:
     if party is None:
         return ""
     about = "; ".join(part for part in (party.task, party.reason) if part)

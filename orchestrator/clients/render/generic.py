@@ -16,17 +16,36 @@ import msgspec
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
+from orchestrator.api.administration import (
+    AgentLine,
+    Agents,
+    AgentToken,
+    ApprovalInfo,
+    Approvals,
+    ApproverCode,
+    PolicyProblem,
+    PolicyReport,
+    SessionLine,
+)
 from orchestrator.api.blame import Changes, PathChanged
-from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.conflicts import ConflictInfo, Conflicts
+from orchestrator.api.journal_checks import (
+    DiskDifference,
+    RebuildAnswer,
+    SignedCheckpoint,
+    VerifyAnswer,
+    WorkspaceReport,
+)
+from orchestrator.api.session_operations import LeaseAnswer, LeaseInfo, OwnChange, PendingEdit, RecentRead, TaskInfo
 from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, notice_text, seen_span
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
 
 SUMMARIES: dict[type[r.Result], str] = {
-    r.PolicyReport: "{source}: {rules:rule}",
-    r.VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
-    r.RebuildAnswer: "{events:event} replayed into {projections}",
-    r.WorkspaceReport: "{files:file} compared",
+    PolicyReport: "{source}: {rules:rule}",
+    VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
+    RebuildAnswer: "{events:event} replayed into {projections}",
+    WorkspaceReport: "{files:file} compared",
     t.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
     t.Replayed: "{files:file} of {at}, {bytes:byte}, in {into}",
     m.BackupAnswer: "the journal up to {head} is in {directory}, verified",
@@ -37,33 +56,33 @@ SUMMARIES: dict[type[r.Result], str] = {
 ALONE: dict[type[r.Result], str] = {
     **dict.fromkeys((r.Done, m.ArchiveAnswer, m.RestoreAnswer, m.ResetAnswer, m.AdoptAnswer), "{message}"),
     m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
-    r.AgentToken: "{token}",
-    r.ApproverCode: "New approver code, shown this once: {approver_code}",
-    m.SignedCheckpoint: "{text}",
-    **dict.fromkeys((r.Approvals, r.Agents, r.Conflicts, r.History, Changes, StaleReadersAnswer), ""),
+    AgentToken: "{token}",
+    ApproverCode: "New approver code, shown this once: {approver_code}",
+    SignedCheckpoint: "{text}",
+    **dict.fromkeys((Approvals, Agents, Conflicts, r.History, Changes, StaleReadersAnswer), ""),
 }
 """The same for answers of which only that and their lists are shown."""
 
 EMPTY: dict[type[r.Result], str] = {
-    r.Approvals: "nothing waits for an approval",
-    r.Conflicts: "no conflict is open",
+    Approvals: "nothing waits for an approval",
+    Conflicts: "no conflict is open",
     StaleReadersAnswer: "nobody has a stale view of {path}",
 }
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
-    r.ApprovalInfo: "approval, since, agent, operation, paths, reason",
-    r.AgentLine: "name, agent_class, token",
-    r.PolicyProblem: "line, key, message",
-    r.DiskDifference: "path, kind, journal|absent, disk|absent",
+    ApprovalInfo: "approval, since, agent, operation, paths, reason",
+    AgentLine: "name, agent_class, token",
+    PolicyProblem: "line, key, message",
+    DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
-    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
+    ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
-    r.RecentRead: "path, version_id, lines, stale",
-    r.PendingEdit: "id, kind, path, since",
-    r.OwnChange: "change, operation, paths, at",
-    r.TaskInfo: "task, title, agent, since",
-    r.LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
-    r.SessionLine: "agent, asserted, agent_class, client, session",
+    RecentRead: "path, version_id, lines, stale",
+    PendingEdit: "id, kind, path, since",
+    OwnChange: "change, operation, paths, at",
+    TaskInfo: "task, title, agent, since",
+    LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
+    SessionLine: "agent, asserted, agent_class, client, session",
     t.NotWritten: "path, reason, message",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, kind, added, removed, path, moved_from",

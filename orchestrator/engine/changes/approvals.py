@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow, Approve, Deny
 from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, NewContent
 from orchestrator.core.decisions.rebase import rebase
@@ -51,21 +52,21 @@ class ApprovalService:
         self._s, self._pipeline, self._gate = services, pipeline, gate
         self._answers, self._repositories = pipeline.answers, pipeline.repositories
 
-    async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
+    async def approvals_list(self, caller: Caller, call: Call, params: ApprovalsList) -> Approvals:
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
         waiting = self._s.state.pending.waiting()
         left = [item for item in waiting if item.seq > after]
         page = left[: params.limit]
-        return r.Approvals(
+        return Approvals(
             approvals=tuple([await self._info(item, whole=False) for item in page]),
             total=len(waiting),
             cursor=show(page[-1].seq) if len(left) > len(page) else None,
         )
 
-    async def approvals_show(self, caller: Caller, call: Call, params: p.ApprovalsShow) -> r.ApprovalInfo:
+    async def approvals_show(self, caller: Caller, call: Call, params: ApprovalsShow) -> ApprovalInfo:
         return await self._info(self._find(params.approval, waiting=False), whole=True)
 
-    async def approve(self, caller: Caller, call: Call, params: p.Approve) -> r.ChangeAnswer:
+    async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
         await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
@@ -81,7 +82,7 @@ class ApprovalService:
             await self._apply(approval)
         return await self._answers.of(approval.seq)
 
-    async def deny(self, caller: Caller, call: Call, params: p.Deny) -> r.Done:
+    async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
         await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
@@ -247,14 +248,14 @@ class ApprovalService:
             )
         return approval
 
-    async def _info(self, approval: Approval, *, whole: bool) -> r.ApprovalInfo:
+    async def _info(self, approval: Approval, *, whole: bool) -> ApprovalInfo:
         paths, diff = approval.request.paths, None
         if whole:
             diff = (await self._answers.diffs.of(paths))[0] or await self._created(approval)
         known = self._s.state.registry.get
         entries = {item: known(item.path) for item in paths if approval.request.read_version is None}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
-        return r.ApprovalInfo(
+        return ApprovalInfo(
             approval=show(approval.seq),
             operation=approval.request.provenance.operation,
             paths=tuple(item.path for item in (paths if whole else paths[:LISTED_PATHS])),

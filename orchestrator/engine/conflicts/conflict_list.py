@@ -7,8 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
+from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, ReviewLine
 from orchestrator.core.conflicts.route import route_for
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
 from orchestrator.core.events.reviews import ReviewFailed
@@ -38,7 +37,7 @@ class ConflictList:
     def __init__(self, services: Services, answers: Answers, context: ReviewContext, rebaser: Rebaser) -> None:
         self._s, self._answers, self._context, self._rebaser = services, answers, context, rebaser
 
-    async def list_conflicts(self, caller: Caller, call: Call, params: p.ListConflicts) -> r.Conflicts:
+    async def list_conflicts(self, caller: Caller, call: Call, params: ListConflicts) -> Conflicts:
         """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
 
         Whole texts are given whole or not at all: one that was cut might be sent back as the content.
@@ -51,26 +50,26 @@ class ConflictList:
             raise VersionUnknown(
                 f"{show(only)} is no open conflict", hint="list_conflicts without `conflict` names those that wait."
             )
-        shown: list[r.ConflictInfo] = []
+        shown: list[ConflictInfo] = []
         spent = 0
         for listed in waiting:
             if len(shown) == params.limit:
-                return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+                return Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
             conflict = await self._rebaser.follow(listed)
             if conflict is None:
                 continue
             info, cost = _within(await self._info(caller, conflict), params.max_tokens)
             if shown and spent + cost > params.max_tokens:
-                return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+                return Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
             shown.append(info)
             spent += cost
-        return r.Conflicts(conflicts=tuple(shown))
+        return Conflicts(conflicts=tuple(shown))
 
-    async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
+    async def _info(self, caller: Caller, conflict: Conflict) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
         route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
-        info = r.ConflictInfo(
+        info = ConflictInfo(
             conflict=show(conflict.seq),
             path=found.path,
             agent=conflict.agent,
@@ -97,7 +96,7 @@ class ConflictList:
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
         return await self._with_content(info, conflict) if readable else info
 
-    async def _with_content(self, info: r.ConflictInfo, conflict: Conflict) -> r.ConflictInfo:
+    async def _with_content(self, info: ConflictInfo, conflict: Conflict) -> ConflictInfo:
         found = conflict.found
         base = await self._s.contents.kept_text(found.sides.base)
         proposed = await _unless_costly(self._answers.proposed(conflict))
@@ -131,7 +130,7 @@ class ConflictList:
         row = await self._s.journal.version_at(conflict.found.path, self._s.journal.head)
         return show(row.seq) if row is not None and not row.present else None
 
-    async def _review(self, review: Review, *, shown: bool) -> r.ReviewLine:
+    async def _review(self, review: Review, *, shown: bool) -> ReviewLine:
         """One that was asked; what it says may quote the file."""
         answer = await answer_of(self._s.notes, review) if review.verdict is not None else None
         failure = None
@@ -139,7 +138,7 @@ class ConflictList:
             failure = await self._s.notes.first(
                 ReviewFailed, lambda event: event.review == review.seq, after=review.seq
             )
-        return r.ReviewLine(
+        return ReviewLine(
             review=show(review.seq),
             reviewer=review.reviewer,
             state=review.state,
@@ -175,7 +174,7 @@ def _shown(seq: Seq | None) -> str | None:
     return show(seq) if seq else None
 
 
-def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:
+def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
     """A conflict cut down to a budget as far as that goes, and about how many tokens it still has."""
     diff, cut_diff = _cut(info.diff, budget)
     review_diff, cut_review = _cut(info.review_diff, budget)

@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.api.operations import RESOLVE_CONFLICT
-from orchestrator.api.parameters import ResolveConflict
+from orchestrator.api.conflicts import RESOLVE_CONFLICT, ResolveConflict
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.core.conflicts.resolution import ProposalUnfit, check_lines, choices_of
 from orchestrator.core.conflicts.sides import GapConflict

@@ -6,8 +6,8 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.conflicts import ResolveConflict
 from orchestrator.core.conflicts.resolution import (
     LOOK,
     ConflictMoved,
@@ -47,7 +47,7 @@ class ConflictResolver:
         self._s, self._answers, self._gate = services, answers, gate
         self._proposals, self._rebaser = proposals, rebaser
 
-    async def resolve_conflict(self, caller: Caller, call: Call, params: p.ResolveConflict) -> r.ChangeAnswer:
+    async def resolve_conflict(self, caller: Caller, call: Call, params: ResolveConflict) -> r.ChangeAnswer:
         agent = not caller.is_person
         if agent and caller.agent_class != "review":
             raise NotPermitted(
@@ -110,7 +110,7 @@ class ConflictResolver:
         }
         authorize_resolution(conflict, choice, caller.agent, access)
 
-    async def _accept(self, caller: Caller, conflict: Conflict, params: p.ResolveConflict) -> r.ChangeAnswer:
+    async def _accept(self, caller: Caller, conflict: Conflict, params: ResolveConflict) -> r.ChangeAnswer:
         """A person says yes to what a reviewer proposes."""
         if caller.agent_class == "review":
             raise NotPermitted("a person accepts what a reviewer proposes")
@@ -124,7 +124,7 @@ class ConflictResolver:
 
     # --- what was looked at -----------------------------------------------------------
 
-    async def _check_still_applies(self, conflict: Conflict, params: p.ResolveConflict) -> None:
+    async def _check_still_applies(self, conflict: Conflict, params: ResolveConflict) -> None:
         """As `check_still_applies`. Raises VersionRequired, ConflictMoved, ParameterInvalid."""
         version, sides = _on(params), conflict.found.sides
         states = await self._states(conflict)
@@ -137,7 +137,7 @@ class ConflictResolver:
         binary = sides.current is not None and await side(contents, sides.current) is None
         check_still_applies(conflict, params.choice, version, then, texts, binary=binary)
 
-    async def _seen(self, conflict: Conflict, params: p.ResolveConflict) -> Digest | None:
+    async def _seen(self, conflict: Conflict, params: ResolveConflict) -> Digest | None:
         """The content that a whole new one was made from. Raises VersionRequired, ParameterInvalid."""
         version, path = _on(params), conflict.found.path
         if version is None:
@@ -163,7 +163,7 @@ class ConflictResolver:
 
     # --- what was chosen --------------------------------------------------------------
 
-    async def _command(self, conflict: Conflict, params: p.ResolveConflict) -> Resolve:
+    async def _command(self, conflict: Conflict, params: ResolveConflict) -> Resolve:
         """What was chosen, in place of what it was chosen for."""
         path, sides = conflict.found.path, conflict.found.sides
         if params.choice == "content":
@@ -185,7 +185,7 @@ class ConflictResolver:
             return encode(merged)
         return await self._s.contents.need(proposed, f"what {show(conflict.seq)} proposes")
 
-    async def _by_region(self, conflict: Conflict, params: p.ResolveConflict) -> bytes:
+    async def _by_region(self, conflict: Conflict, params: ResolveConflict) -> bytes:
         """A side for each region. Raises ParameterInvalid."""
         sides = await sides_of(self._s.contents, conflict.found.sides)
         named, count = params.regions or (), len(conflict.found.sides.regions)
@@ -199,7 +199,7 @@ class ConflictResolver:
             raise ParameterInvalid("choice", "the sides conflict elsewhere too; choose one side, or content") from error
 
 
-def _on(params: p.ResolveConflict) -> Seq | None:
+def _on(params: ResolveConflict) -> Seq | None:
     return parse_seq(params.on, parameter="on") if params.on is not None else None
 
 

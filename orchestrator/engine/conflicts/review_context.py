@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 import msgspec
 
-from orchestrator.api.results import Party
+from orchestrator.api.conflicts import Party
 from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended

@@ -6,9 +6,14 @@ from functools import cache, partial
 
 import msgspec
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
-from orchestrator.api.journal_operations import ExportPage, JournalExport
+from orchestrator.api.journal_operations import (
+    EntryPath,
+    ExportPage,
+    JournalEntry,
+    JournalExport,
+    JournalPage,
+    JournalQuery,
+)
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import outcome_of, tag_of
@@ -41,20 +46,20 @@ class Auditor:
         self._journal, self._permissions = journal, permissions
         self._finder = EventSearch(journal, paths)
 
-    async def journal_query(self, caller: Caller, call: Call, params: p.JournalQuery) -> r.JournalPage:
+    async def journal_query(self, caller: Caller, call: Call, params: JournalQuery) -> JournalPage:
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         wanted = await self._finder.wanted(caller, params)
         if wanted is None:
-            return r.JournalPage(entries=())
+            return JournalPage(entries=())
         found = await newest(self._journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
         entries = Entries(self._journal, self._permissions, caller)
         answer = tuple([await entries.entry(item, path=wanted.path) for item in page])
         if len(found.events) > params.limit:
-            return r.JournalPage(entries=answer, cursor=answer[-1].seq)
+            return JournalPage(entries=answer, cursor=answer[-1].seq)
         if found.last is None:
-            return r.JournalPage(entries=answer)
-        return r.JournalPage(entries=answer, cursor=show(found.last), partial=True)
+            return JournalPage(entries=answer)
+        return JournalPage(entries=answer, cursor=show(found.last), partial=True)
 
     async def journal_export(self, caller: Caller, call: Call, params: JournalExport) -> ExportPage:
         after = parse_seq(params.after, parameter="after")
@@ -86,14 +91,14 @@ class Entries:
         self._journal = journal
         self._readable = cache(partial(permissions.readable, caller))
 
-    async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> r.JournalEntry:
+    async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> JournalEntry:
         """One event; with `path` a scan's list is cut down to it."""
         event, call = item.event, item.origin.call
         if path is not None and isinstance(event, FilesFound):
             event = FilesFound(entries=tuple(found for found in event.entries if found.path == path))
         about = getattr(event, "provenance", event)
         approval = item.seq if isinstance(event, ApprovalRequested) else getattr(about, "approval", None)
-        return r.JournalEntry(
+        return JournalEntry(
             seq=show(item.seq),
             at=item.at,
             kind=tag_of(event),
@@ -112,7 +117,7 @@ class Entries:
             paths=tuple([await self._path(item, change) for change in path_changes(event)]),
         )
 
-    async def _path(self, item: Recorded, change: PathChange) -> r.EntryPath:
+    async def _path(self, item: Recorded, change: PathChange) -> EntryPath:
         """What an event did to a path: the versions before and after."""
         event, before = item.event, change.previous
         if isinstance(event, ChangeApplied):
@@ -123,7 +128,7 @@ class Entries:
                 rows = await self._journal.versions(change.path, limit=1, before=item.seq)
                 before = rows[0].seq if rows else None
         readable = self._readable(change.path)
-        return r.EntryPath(
+        return EntryPath(
             path=change.path,
             before=show(before) if before is not None else None,
             after=show(item.seq) if there else None,

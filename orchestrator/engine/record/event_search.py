@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.api import parameters as p
+from orchestrator.api.journal_operations import JournalFilter
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, VersionUnknown, escaped
 from orchestrator.core.events.base import Outcome, Recorded
@@ -89,7 +90,7 @@ class EventSearch:
     def __init__(self, journal: Journal, paths: Paths) -> None:
         self._journal, self._paths = journal, paths
 
-    async def wanted(self, caller: Caller, params: p.JournalFilter) -> EventQuery | None:
+    async def wanted(self, caller: Caller, params: JournalFilter) -> EventQuery | None:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
         session = self._session(caller, params.session)
         tags = _tags(params.kind, params.outcome)
@@ -113,7 +114,7 @@ class EventSearch:
         )
         return EventQuery(self._between(wanted, params), path, task, params.outcome)
 
-    def _between(self, wanted: EventFilter, params: p.JournalFilter) -> EventFilter:
+    def _between(self, wanted: EventFilter, params: JournalFilter) -> EventFilter:
         """The filter with the caller's bounds, each a position or a time."""
         replace, head = msgspec.structs.replace, self._journal.head
         if params.since is not None:

@@ -8,8 +8,13 @@ from functools import partial
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
-from orchestrator.api import results as r
-from orchestrator.api.results import DifferenceKind, DiskDifference
+from orchestrator.api.journal_checks import (
+    DifferenceKind,
+    DiskDifference,
+    JournalRebuild,
+    RebuildAnswer,
+    WorkspaceReport,
+)
 from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.ids import WorkspacePath, show
@@ -35,14 +40,14 @@ class StateCheck:
 
     # --- the state and the events -------------------------------------------------------
 
-    async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
+    async def journal_rebuild(self, caller: Caller, call: Call, params: JournalRebuild) -> RebuildAnswer:
         await self._baseline.done.wait()
         live = freeze(self._state)
         try:
             difference = await self._difference(live) or await self._journal.table_difference()
         except JournalCorrupt as error:
             difference = error.message
-        return r.RebuildAnswer(
+        return RebuildAnswer(
             ok=difference is None,
             events=live.head.seq,
             projections=(*self._state.projections, "file_versions"),
@@ -68,7 +73,7 @@ class StateCheck:
     # --- the state and the disk ---------------------------------------------------------
 
     async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> ReplayReport:
-        rebuilt = await self.journal_rebuild(caller, call, p.JournalRebuild())
+        rebuilt = await self.journal_rebuild(caller, call, JournalRebuild())
         found: list[DiskDifference] = []
         if rebuilt.first_difference is not None:
             found.append(DiskDifference(path=".", kind="history", journal=rebuilt.first_difference))
@@ -91,7 +96,7 @@ class StateCheck:
             unchecked=tuple(unchecked),
         )
 
-    async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> r.WorkspaceReport:
+    async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> WorkspaceReport:
         await self._baseline.done.wait()
         differences: list[DiskDifference] = []
         paths = self._registry.paths()
@@ -100,7 +105,7 @@ class StateCheck:
                 entry = self._registry.get(path)
                 if entry is not None and entry.digest is not None:
                     differences += (item for item in await self._on_disk(entry) if item.kind != "mode")
-        return r.WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
+        return WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
 
     async def _lost(self, entry: FileEntry) -> list[DiskDifference]:
         """A content that should be kept, and is not."""

@@ -10,9 +10,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
-from orchestrator.api.journal_operations import SignedCheckpoint
+from orchestrator.api.journal_checks import JournalVerify, SignedCheckpoint, VerifyAnswer
 from orchestrator.api.parameters import Params
 from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, VersionUnknown
@@ -64,17 +62,17 @@ class Verification:
             if self.unread:
                 self._log.warning("archived events can't be read", files=len(self.unread), first=self.unread[0])
 
-    async def journal_verify(self, caller: Caller, call: Call, params: p.JournalVerify) -> r.VerifyAnswer:
+    async def journal_verify(self, caller: Caller, call: Call, params: JournalVerify) -> VerifyAnswer:
         checkpoint = parse_checkpoint(params.checkpoint) if params.checkpoint is not None else None
         answer = verified(await self._journal.verify(checkpoint))
         self.whole = f"{answer.verdict}; up to {answer.head}, {written(self._clock.now_ms())}"
         return answer
 
 
-def verified(report: VerifyReport) -> r.VerifyAnswer:
+def verified(report: VerifyReport) -> VerifyAnswer:
     """What a walk found, as callers see it."""
     found = msgspec.structs.asdict(report) | {"head": show(report.head)}
-    return r.VerifyAnswer(ok=not report.problems, **found)
+    return VerifyAnswer(ok=not report.problems, **found)
 
 
 EVERY_EVENTS = 1000

@@ -1,0 +1,202 @@
+"""What people ask of a daemon: its status, approvals, agents, the approver code, the policy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.api.operation import Operation
+from orchestrator.api.session_operations import LeaseInfo
+
+
+class SessionLine(r.Result, frozen=True, kw_only=True):
+    session: str
+    agent: str
+    agent_class: str
+    asserted: bool = False
+    client: str = ""
+    open: bool = False
+
+
+class Health(r.Result, frozen=True, kw_only=True):
+    state: Literal["ok", "writes_stopped", "starting"]
+    baseline: Literal["running", "done"]
+    watching: str = "off"  # "live", "off", or "degraded: …" with the reason
+    checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
+    whole: str = ""  # the result of the last journal_verify since this start; empty: there was none
+    notes: tuple[str, ...] = ()
+    amiss: tuple[str, ...] = ()  # of the notes, those that a person must act on; `up` says them too
+    recovered: int = 0  # changes closed by recovery at this start
+    diverged: tuple[str, ...] = ()  # changes whose bytes were not written
+
+
+class StatusInfo(r.Result, frozen=True, kw_only=True):
+    pid: int
+    version: str
+    socket: str
+    workspace: str
+    workspace_id: str
+    state_dir: str
+    head: str
+    sessions: tuple[SessionLine, ...] = ()
+    approvals: int
+    conflicts: int
+    health: Health
+    policy: str
+    approver: Literal["set", "missing"]
+    leases: tuple[LeaseInfo, ...] = ()
+
+
+STATUS = Operation("status", p.Params, StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
+
+STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
+
+
+class ApprovalsList(p.Params, frozen=True):
+    limit: Annotated[int, Meta(description="Most approvals in one answer.", ge=1, le=200)] = 50
+    cursor: p.Cursor = None
+
+
+class ApprovalsShow(p.Params, frozen=True):
+    approval: p.Version
+
+
+class Approve(p.Approving, frozen=True):
+    approval: p.Version
+
+
+class Deny(p.Approving, frozen=True):
+    approval: p.Version
+    reason: p.Reason = ""
+
+
+class ApprovalInfo(r.Result, frozen=True, kw_only=True):
+    """A change that waits. A list has its first paths and no diff, `approvals_show` the whole."""
+
+    approval: str
+    operation: str
+    paths: tuple[str, ...] = ()
+    path_count: int
+    agent: str | None = None
+    session: str | None = None
+    since: int
+    expires_at: int
+    rule: str = ""
+    reason: str = ""
+    diff: str | None = None
+    changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
+
+
+class Approvals(r.Result, frozen=True, kw_only=True):
+    approvals: tuple[ApprovalInfo, ...] = ()  # oldest first
+    total: int = 0
+    cursor: str | None = None
+
+
+APPROVALS_LIST = Operation(
+    "approvals_list", ApprovalsList, Approvals, "Changes that wait for a yes, without diffs.", operator_only=True
+)
+
+APPROVALS_SHOW = Operation(
+    "approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.", operator_only=True
+)
+
+APPROVE = Operation(
+    "approve",
+    Approve,
+    r.ChangeAnswer,
+    "Say yes: the daemon applies the change.",
+    operator_only=True,
+    writes=True,
+    command="approvals approve",
+)
+
+DENY = Operation(
+    "deny", Deny, r.Done, "Say no: the change is dropped.", operator_only=True, writes=True, command="approvals deny"
+)
+
+
+class AgentAdd(p.Approving, frozen=True):
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$", extra=p.GIVEN)]
+    agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
+
+
+class AgentRevoke(p.Approving, frozen=True):
+    name: p.Name
+
+
+class AgentLine(r.Result, frozen=True, kw_only=True):
+    name: str
+    agent_class: str
+    token: Literal["yes", "asserted", "revoked"]
+
+
+class Agents(r.Result, frozen=True, kw_only=True):
+    agents: tuple[AgentLine, ...] = ()
+
+
+class AgentToken(r.Result, frozen=True, kw_only=True):
+    name: str
+    agent_class: str
+    token: str  # shown once
+
+
+AGENT_ADD = Operation(
+    "agent_add", AgentAdd, AgentToken, "Make an agent and show its token once.", operator_only=True, writes=True
+)
+
+AGENT_REVOKE = Operation(
+    "agent_revoke", AgentRevoke, r.Done, "Take an agent's token away.", operator_only=True, writes=True
+)
+
+AGENT_LIST = Operation("agent_list", p.Params, Agents, "The agents that may call.", operator_only=True)
+
+
+class ApproverCode(r.Result, frozen=True, kw_only=True):
+    approver_code: str | None = None  # null: there is one already, and it is never shown again
+
+
+APPROVER_CREATE = Operation(
+    "approver_create",
+    p.Params,
+    ApproverCode,
+    "Make the approver code, once.",
+    operator_only=True,
+    writes=True,
+    command="",
+)
+
+APPROVER_RESET = Operation(
+    "approver_reset", p.Approving, ApproverCode, "Replace the approver code.", operator_only=True, writes=True
+)
+
+
+class PolicyCheck(p.Params, frozen=True):
+    text: p.Content
+    source: p.AnyPath = "policy.toml"
+
+
+class PolicyProblem(r.Result, frozen=True, kw_only=True):
+    line: int
+    key: str = ""
+    message: str
+
+
+class PolicyReport(r.Result, frozen=True, kw_only=True):
+    source: str
+    ok: bool = False
+    problems: tuple[PolicyProblem, ...] = ()
+    rules: int = 0
+
+
+POLICY_CHECK = Operation(
+    "policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.", operator_only=True
+)
+
+POLICY_RELOAD = Operation(
+    "policy_reload", p.Approving, PolicyReport, "Read the policy file again.", operator_only=True, writes=True
+)

@@ -1,0 +1,193 @@
+"""What a session has read, changed and works on: its status, its tasks, and the paths that it reserved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.api.operation import SHORT_BYTES, Operation
+from orchestrator.core import errors as e
+from orchestrator.core.events.sessions import LeaseMode
+
+LeaseStatus = Literal["granted", "renewed", "clash", "released", "ended"]
+
+
+class RecentRead(r.Result, frozen=True, kw_only=True):
+    path: str
+    version_id: str
+    lines: str = ""  # "1-80, 120-140"
+    stale: bool = False  # others changed what this session saw of it, as `stale` below shows in full; or it is gone
+
+
+class PendingEdit(r.Result, frozen=True, kw_only=True):
+    id: str
+    kind: Literal["approval", "conflict"]
+    path: str
+    since: int
+
+
+class OwnChange(r.Result, frozen=True, kw_only=True):
+    change: str
+    version_id: str
+    operation: str
+    paths: tuple[str, ...] = ()
+    at: int
+
+
+class TaskInfo(r.Result, frozen=True, kw_only=True):
+    task: str
+    title: str = ""
+    session: str
+    agent: str = ""
+    since: int
+
+
+class LeaseInfo(r.Result, frozen=True, kw_only=True):
+    """A lease that holds."""
+
+    lease: str
+    agent: str
+    session: str | None = None
+    globs: tuple[str, ...] = ()
+    mode: LeaseMode
+    since: int
+    expires_at: int
+    task: str | None = None
+    reason: str = ""
+
+
+class SessionInfo(r.Result, frozen=True, kw_only=True):
+    session: str
+    agent: str
+    agent_class: str
+    asserted: bool = False
+    workspace: str
+    head: str
+    recent_reads: tuple[RecentRead, ...] = ()
+    pending: tuple[PendingEdit, ...] = ()
+    uncommitted_changes: tuple[OwnChange, ...] = ()
+    tasks: tuple[TaskInfo, ...] = ()
+    leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
+    stale: tuple[r.Notice, ...] = ()  # what others changed of what it has read, with or without an earlier notice
+    start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
+    next: str | None = None  # where the answer has no room for all: the call that shows the rest
+
+
+class SessionStatus(p.Params, frozen=True):
+    all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
+    cursor: Annotated[p.CursorText | None, Meta(description="As `next` of the last answer says.")] = None
+
+
+SESSION_STATUS = Operation(
+    "session_status",
+    SessionStatus,
+    SessionInfo,
+    "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
+    most_bytes=SHORT_BYTES,
+    core=True,
+    inline=True,
+    command="session",
+)
+
+
+class BeginTask(p.Params, frozen=True):
+    title: Annotated[str, Meta(description="What you set out to do.", min_length=1, max_length=500)]
+    request_id: p.RequestId = None
+
+
+class EndTask(p.Params, frozen=True):
+    task: Annotated[p.Version, Meta(description="'@N' of the task.")]
+    outcome: Annotated[str, Meta(description="What came of it.", max_length=2000)] = ""
+    request_id: p.RequestId = None
+
+
+class TaskAnswer(r.Result, frozen=True, kw_only=True):
+    task: str
+    title: str = ""
+    ended: bool = False
+
+
+BEGIN_TASK = Operation(
+    "begin_task",
+    BeginTask,
+    TaskAnswer,
+    "Say what you work on; your changes carry the task until it ends.",
+    writes=True,
+    inline=True,
+)
+
+END_TASK = Operation(
+    "end_task",
+    EndTask,
+    TaskAnswer,
+    "Say that a task is over, and what came of it.",
+    writes=True,
+    inline=True,
+    raises=(e.VersionUnknown,),
+)
+
+
+class ReservePaths(p.Params, frozen=True):
+    globs: Annotated[
+        tuple[p.GlobText, ...],
+        Meta(
+            description="gitignore-style: 'src/api' and all in it, '/a.py' in the root only, '*.sql' at any depth, "
+            "'!x' excepts.",
+            min_length=1,
+            max_length=p.MOST_ENTRIES,
+        ),
+    ]
+    ttl_s: Annotated[
+        int,
+        Meta(description="Seconds; the same call again renews it.", ge=1, le=30 * 86_400),
+    ] = 600
+    mode: Annotated[
+        LeaseMode,
+        Meta(description="exclusive: you alone change them; shared: nobody may have them exclusively."),
+    ] = "exclusive"
+    reason: p.Reason = ""
+    request_id: p.RequestId = None
+
+
+class ReleasePaths(p.Params, frozen=True):
+    lease: Annotated[p.Version, Meta(description="'@N' of the lease.")]
+    request_id: p.RequestId = None
+
+
+class LeaseAnswer(r.Result, frozen=True, kw_only=True):
+    """`lease` is null with status `clash`: nothing was reserved, and `clashes` says who is there."""
+
+    status: LeaseStatus
+    message: str
+    lease: str | None = None
+    fencing: int | None = None  # grows with each lease; of two on one path, the higher is the later
+    expires_at: int | None = None
+    mode: LeaseMode | None = None
+    globs: tuple[str, ...] = ()
+    clashes: tuple[LeaseInfo, ...] = ()
+
+
+RESERVE_PATHS = Operation(
+    "reserve_paths",
+    ReservePaths,
+    LeaseAnswer,
+    "Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are "
+    "warned, refused, queued or merged, as policy says. Where others were first: status clash, lease null.",
+    writes=True,
+    weight="tree",
+    raises=(e.PathReserved, e.ParameterInvalid, e.RequestIdReused),
+    command="lease reserve",
+)
+
+RELEASE_PATHS = Operation(
+    "release_paths",
+    ReleasePaths,
+    LeaseAnswer,
+    "Give a lease back before its time is over.",
+    writes=True,
+    raises=(e.VersionUnknown, e.NotPermitted, e.RequestIdReused),
+    command="lease release",
+)
