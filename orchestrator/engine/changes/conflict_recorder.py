@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.core.change import Provenance
+from orchestrator.core.change import PermissionCheck, Provenance
 from orchestrator.core.content import LineHunk, LineRange, digest_of
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
@@ -16,18 +16,34 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSides, ConflictSuperseded
 from orchestrator.core.events.files import ContentShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict, Pending
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied
 from orchestrator.engine.contents import Contents
+from orchestrator.engine.leases import LeaseOverlap
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.ports.journal import AppendBatch, Journal, NewEvent
 
 SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
 """Current lines that a conflict shows; they fit beside its JSON in what every client passes on."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One try at a command: decided, and neither recorded nor carried out."""
+
+    command: Command
+    request: ChangeRequest
+    facts: Mapping[WorkspacePath, Facts]
+    provenance: Provenance
+    permissions: tuple[PermissionCheck, ...]
+    asks: tuple[NeedApproval, ...]  # what a person must say yes to, as far as policy goes by path and action
+    crossing: LeaseOverlap
+    superseded: Conflict | None
+    shows: Shows
 
 
 class ConflictRecorder:
@@ -37,17 +53,10 @@ class ConflictRecorder:
         self._journal, self._notes, self._contents, self._pending = journal, notes, contents, pending
         self._answers = answers
 
-    async def record(
-        self,
-        wanted: ChangeRequest,
-        provenance: Provenance,
-        outcome: ConflictOutcome,
-        facts: Mapping[WorkspacePath, Facts],
-        *,
-        shows: Shows,
-    ) -> r.ChangeAnswer:
+    async def record(self, attempt: Attempt, outcome: ConflictOutcome) -> r.ChangeAnswer:
         """A change that could not be applied waits as a whole."""
-        here = facts[outcome.path]
+        wanted, provenance, shows = attempt.request, attempt.provenance, attempt.shows
+        here = attempt.facts[outcome.path]
         if wanted.preview:
             return r.ChangeAnswer(
                 status="preview",
@@ -64,15 +73,14 @@ class ConflictRecorder:
         answer = await self._answers.of(seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
-    async def record_partial(
-        self, wanted: ChangeRequest, provenance: Provenance, plan: Apply, facts: Mapping[WorkspacePath, Facts]
-    ) -> tuple[Seq, ...]:
+    async def record_partial(self, attempt: Attempt, plan: Apply) -> tuple[Seq, ...]:
         """The parts of an undo that wait for a person, beside those that fit."""
         seqs = list[Seq]()
         for outcome in plan.conflicts:
             claims = not plan.paths and not seqs  # a retry of the request finds the change, or else the first conflict
-            origin = wanted.caller.origin(wanted.call if claims else None)
-            seqs.append((await self._wait(provenance, outcome, facts[outcome.path], origin))[0])
+            origin = attempt.request.caller.origin(attempt.request.call if claims else None)
+            here = attempt.facts[outcome.path]
+            seqs.append((await self._wait(attempt.provenance, outcome, here, origin))[0])
         return tuple(seqs)
 
     async def _wait(
@@ -133,8 +141,9 @@ class ConflictRecorder:
             raise ParameterInvalid("supersedes", f"{show(number)} is another agent's conflict")
         return conflict
 
-    async def supersede(self, wanted: ChangeRequest, applied: Applied, plan: Apply, named: Conflict | None) -> None:
+    async def supersede(self, attempt: Attempt, applied: Applied, plan: Apply) -> None:
         """Close the caller's own conflicts that the change names or covers."""
+        wanted, named = attempt.request, attempt.superseded
         closed = [named] if named is not None and named.state == "open" else []
         for item in plan.paths:
             for conflict in self._pending.open_conflicts(item.path):

@@ -26,7 +26,7 @@ from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
-from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
+from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
 from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
@@ -48,20 +48,6 @@ class ChangeResult(msgspec.Struct, frozen=True):
     answer: r.ChangeAnswer
     plan: Apply | None = None
     conflicts: tuple[Seq, ...] = ()  # found beside what was applied
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try at a command: decided, and neither recorded nor carried out."""
-
-    command: Command
-    request: ChangeRequest
-    facts: Mapping[WorkspacePath, Facts]
-    provenance: Provenance
-    permissions: tuple[PermissionCheck, ...]
-    asks: tuple[NeedApproval, ...]  # what a person must say yes to, as far as policy goes by path and action
-    crossing: LeaseOverlap
-    superseded: Conflict | None
-    shows: Shows
 
 
 class Outrun(Exception):
@@ -211,9 +197,7 @@ class ChangePipeline:
     # --- outcomes -------------------------------------------------------------------
 
     async def _as_conflict(self, attempt: Attempt, outcome: ConflictOutcome) -> ChangeResult:
-        answer = await self._recorder.record(
-            attempt.request, attempt.provenance, outcome, attempt.facts, shows=attempt.shows
-        )
+        answer = await self._recorder.record(attempt, outcome)
         return ChangeResult(_warned(answer, attempt.crossing))
 
     async def _as_preview(self, attempt: Attempt, plan: Apply) -> ChangeResult:
@@ -232,9 +216,9 @@ class ChangePipeline:
             crossed = plan.fitted(warnings=(*plan.fit.warnings, *attempt.crossing.warnings))
             intent = Intent(provenance=attempt.provenance, origin=_caused(request), leases=attempt.crossing.leases)
             applied = await self.effects.carry_out(crossed, intent)
-        conflicts = await self._recorder.record_partial(request, attempt.provenance, plan, attempt.facts)
+        conflicts = await self._recorder.record_partial(attempt, plan)
         if applied is not None:
-            await self._recorder.supersede(request, applied, plan, attempt.superseded)
+            await self._recorder.supersede(attempt, applied, plan)
             answer = await self.answers.of_applied(
                 applied.version, applied.event, shows=shows, warnings=applied.event.fit.warnings
             )
