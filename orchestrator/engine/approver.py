@@ -139,7 +139,5 @@ async def approver_of(pending: Pending, notes: Notes, approval: Seq | None) -> s
     request = pending.approval(approval) if approval is not None else None
     if request is None:
         return None
-    granted = await notes.first(
-        ApprovalGranted, lambda event: event.approval == approval, after=request.seq, stream=request.stream
-    )
+    granted = await notes.end_of(request, ApprovalGranted)
     return granted.by if granted is not None else None

@@ -39,6 +39,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.calls import CallService, Handlers, handled_by
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
@@ -103,7 +104,7 @@ class Engine:
         notes, permissions, contents = services.notes, services.permissions, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
-        answers, paths = Answers(journal, notes, contents, state), Paths(roots)
+        answers, paths = Answers(journal, notes, Diffs(contents), state), Paths(roots)
         gate = ApproverGate(services.entropy, notes, state.identities)
         self._paths = paths
         past = PastVersions(journal, contents, state.registry, permissions)
@@ -130,8 +131,8 @@ class Engine:
         reader, historian = Reader(services, observer, paths, past), Historian(services, observer, paths, past)
         lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, past)
         writer, undoer = Writer(services, pipeline, paths, renames), Undoer(services, pipeline)
-        conflicts = ConflictList(services, answers, review_context, rebaser)
-        resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
+        conflicts = ConflictList(services, answers.diffs, review_context, rebaser)
+        resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor, redactor = Auditor(journal, permissions, paths), Redactor(journal, contents, state, gate, paths)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
         checks = StateCheck(journal, state, workspace, services.locks, self._baseline)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from orchestrator.core.errors import DiskFull, WritesStopped, escaped
+from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.files import MetadataRead
-from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath
+from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ApprovalGranted
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, MetadataRead
+from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.projections.pending import Approval
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewEvent
 
 E = TypeVar("E", bound=Event)
+End = TypeVar("End", ApprovalGranted, ApprovalDenied, ApprovalExpired)
+
+_OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
 
 class Notes:
@@ -64,4 +69,27 @@ class Notes:
         async for recorded in self._journal.events(found, batch=20):
             if isinstance(recorded.event, kind) and wanted(recorded.event):
                 return recorded.event
+        return None
+
+    async def end_of(self, approval: Approval, kind: type[End]) -> End | None:
+        """The event of this type that ended a request for an approval."""
+        return await self.first(
+            kind, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
+        )
+
+    async def outcome(self, recorded: Recorded) -> Recorded | None:
+        """The event that closed a change, given any event of it; None while it is open.
+
+        Raises VersionUnknown for an event of no change.
+        """
+        event = recorded.event
+        if isinstance(event, ChangeApplied | ChangeAborted | ChangeDiverged):
+            return recorded
+        if not isinstance(event, ChangeIntended):
+            raise VersionUnknown(f"{show(recorded.seq)} is no change, approval or conflict")
+        wanted = EventFilter(tags=_OUTCOMES, stream=recorded.stream, after=recorded.seq)
+        async for later in self._journal.events(wanted, batch=20):
+            closed = later.event
+            if isinstance(closed, ChangeApplied | ChangeAborted | ChangeDiverged) and closed.change == recorded.seq:
+                return later
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.external.observer import Observer
@@ -12,7 +13,7 @@ from orchestrator.engine.services import Services
 
 def answers_of(services: Services) -> Answers:
     """Answers about changes."""
-    return Answers(services.journal, services.notes, services.contents, services.state)
+    return Answers(services.journal, services.notes, Diffs(services.contents), services.state)
 
 
 def pipeline_of(services: Services) -> ChangePipeline:

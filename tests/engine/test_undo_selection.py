@@ -32,7 +32,7 @@ from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.engine.parts import answers_of, pipeline_of
+from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +85,7 @@ async def test_others_have_a_turn_after_each_slice_of_events(services: Services)
             await anyio.lowlevel.checkpoint()
             turns += 1
 
-    chooser = UndoSelector(services.journal, services.notes, answers_of(services))
+    chooser = UndoSelector(services.journal, services.notes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(other)
         chosen = await chooser.span(UndoFilter(since=Timestamp(seq=Seq(1))))

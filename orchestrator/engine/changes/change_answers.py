@@ -8,25 +8,17 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.core.change import Fit, PathChange
-from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.decisions.decision import Apply
-from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.projections.state import State
-from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, merge_texts, regions, rules
-from orchestrator.engine.contents import Contents
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
-from orchestrator.ports.journal import EventFilter, Journal
-
-_OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
-
+from orchestrator.ports.journal import Journal
 
 Shows = Callable[[WorkspacePath], bool]
 """Whether content of a path may be shown to whoever gets the answer."""
@@ -44,9 +36,8 @@ NAMED_PATHS = 6
 class Answers:
     """Builds ChangeAnswers."""
 
-    def __init__(self, journal: Journal, notes: Notes, contents: Contents, state: State) -> None:
-        self._journal, self._notes, self._contents, self._state = journal, notes, contents, state
-        self.diffs = Diffs(contents)
+    def __init__(self, journal: Journal, notes: Notes, diffs: Diffs, state: State) -> None:
+        self._journal, self._notes, self.diffs, self._state = journal, notes, diffs, state
 
     # --- from the journal -----------------------------------------------------------
 
@@ -98,11 +89,14 @@ class Answers:
                 status: r.ChangeStatus = "waiting"
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
-                status, message = "denied", f"{number} was denied{await self._denied(approval)}"
+                denied = await self._notes.end_of(approval, ApprovalDenied)
+                status, message = "denied", f"{number} was denied"
+                message += f" by {denied.by}{_because(denied.reason)}" if denied is not None else ""
             case "expired" if approval.cause == "timeout":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
             case "expired":
-                why = await self._why_expired(approval) if shown else approval.cause
+                expired = await self._notes.end_of(approval, ApprovalExpired) if shown else None
+                why = expired.message if expired is not None and expired.message else approval.cause
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
             status=status,
@@ -120,18 +114,6 @@ class Answers:
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
-    async def _denied(self, approval: Approval) -> str:
-        event = await self._notes.first(
-            ApprovalDenied, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
-        )
-        return f" by {event.by}{_because(event.reason)}" if event is not None else ""
-
-    async def _why_expired(self, approval: Approval) -> str | None:
-        event = await self._notes.first(
-            ApprovalExpired, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
-        )
-        return event.message if event is not None and event.message else approval.cause
-
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
         found, sides, number = conflict.found, conflict.found.sides, show(conflict.seq)
@@ -139,7 +121,7 @@ class Answers:
         if conflict.state != "open":
             message = f"{number} {await self._closed(conflict, shown=shown)}"
             return r.ChangeAnswer(status="dropped", message=message, conflict=number)
-        diff, truncated = await self.conflict_diff(conflict) if shown else (None, False)
+        diff, truncated = await self.diffs.of_conflict(conflict) if shown else (None, False)
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
@@ -168,11 +150,8 @@ class Answers:
         if conflict.state == "superseded":
             return f"was superseded by {show(conflict.change or 0)}"
         if conflict.state == "expired":
-            why = (
-                "the file holds what it proposed"
-                if conflict.cause == "already_applied"
-                else "nobody resolved it in time"
-            )
+            applied = conflict.cause == "already_applied"
+            why = "the file holds what it proposed" if applied else "nobody resolved it in time"
             return f"expired: {why}" if shown else "expired"
         message = f"was resolved: the {conflict.choice} content was kept"
         event = await self._notes.first(
@@ -180,32 +159,11 @@ class Answers:
         )
         return f"{message}, says {event.by}{_because(event.reason)}" if event is not None and shown else message
 
-    async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
-        """What choosing the proposed side would change."""
-        found = conflict.found
-        current = await self._contents.kept_text(found.sides.current)
-        try:
-            proposed = await self.proposed(conflict)
-        except TextTooCostly:
-            return None, True
-        if current is None or (proposed is None and found.sides.proposed is not None):
-            return None, False
-        return await self.diffs.between(found.path, current, proposed or EMPTY, gone=found.sides.proposed is None)
-
-    async def proposed(self, conflict: Conflict) -> Document | None:
-        """As `Sides.with_proposed`. Raises TextTooCostly."""
-        sides = conflict.found.sides
-        base, current, proposed = [await self._contents.kept_text(digest) for digest in sides]
-        if base is None or current is None or proposed is None:
-            return proposed
-        texts = Sides(base, current, proposed, sides.regions)
-        return await self._contents.computed(texts.with_proposed, current, proposed)
-
     async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
         recorded = await self._journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
-        outcome = await self.outcome(recorded)
+        outcome = await self._notes.outcome(recorded)
         if outcome is None:
             return r.ChangeAnswer(status="still_waiting", message=f"{show(seq)} is under way", change=show(seq))
         match outcome.event:
@@ -227,23 +185,6 @@ class Answers:
             case _:
                 raise VersionUnknown(f"{show(seq)} is no change, approval or conflict")
 
-    async def outcome(self, recorded: Recorded) -> Recorded | None:
-        """The event that closed a change, given any event of it; None while it is open.
-
-        Raises VersionUnknown for an event of no change.
-        """
-        event = recorded.event
-        if isinstance(event, ChangeApplied | ChangeAborted | ChangeDiverged):
-            return recorded
-        if not isinstance(event, ChangeIntended):
-            raise VersionUnknown(f"{show(recorded.seq)} is no change, approval or conflict")
-        wanted = EventFilter(tags=_OUTCOMES, stream=recorded.stream, after=recorded.seq)
-        async for later in self._journal.events(wanted, batch=20):
-            closed = later.event
-            if isinstance(closed, ChangeApplied | ChangeAborted | ChangeDiverged) and closed.change == recorded.seq:
-                return later
-        return None
-
     async def of_applied(
         self, version: Seq, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
@@ -264,7 +205,15 @@ class Answers:
             removed=sum(hunk.old_len for hunk in hunks),
             version_id=show(version),
             change=show(event.change),
-            paths=tuple(_path_of(changed, version) for changed in event.paths),
+            paths=tuple(
+                r.ChangedPath(
+                    path=changed.path,
+                    before=show(changed.previous) if changed.previous else None,
+                    after=show(version) if changed.after is not None else None,
+                    written=_written(changed),
+                )
+                for changed in event.paths
+            ),
             approval=show(why.approval) if why.approval else None,
             warnings=warnings or (event.fit.warnings if shown else ()),
             unseen=unseen_texts(why.unseen, shows),
@@ -325,15 +274,6 @@ def _waits(conflict: Conflict) -> str:
         why = f"would take this change, but {unseen_in_words(found.provenance.unseen)}"
     asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
-
-
-def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
-    return r.ChangedPath(
-        path=changed.path,
-        before=show(changed.previous) if changed.previous else None,
-        after=show(version) if changed.after is not None else None,
-        written=_written(changed),
-    )
 
 
 def _written(changed: PathChange) -> tuple[r.Lines, ...]:

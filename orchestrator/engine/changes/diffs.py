@@ -7,10 +7,12 @@ from functools import partial
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
+from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.diff import cut
 from orchestrator.core.text.document_diff import diff_text
 from orchestrator.core.text.encoding import EMPTY, Document, decode
@@ -70,6 +72,27 @@ class Diffs:
             if sum(text.count("\n") for text in texts) > SHOWN_DIFF_LINES:
                 break
         return cut("".join(texts), SHOWN_DIFF_LINES) if texts else (None, False)
+
+    async def of_conflict(self, conflict: Conflict) -> Shown:
+        """What choosing the proposed side would change."""
+        found = conflict.found
+        current = await self._contents.kept_text(found.sides.current)
+        try:
+            proposed = await self.proposed(conflict)
+        except TextTooCostly:
+            return None, True
+        if current is None or (proposed is None and found.sides.proposed is not None):
+            return None, False
+        return await self.between(found.path, current, proposed or EMPTY, gone=found.sides.proposed is None)
+
+    async def proposed(self, conflict: Conflict) -> Document | None:
+        """As `Sides.with_proposed`. Raises TextTooCostly."""
+        sides = conflict.found.sides
+        base, current, proposed = [await self._contents.kept_text(digest) for digest in sides]
+        if base is None or current is None or proposed is None:
+            return proposed
+        texts = Sides(base, current, proposed, sides.regions)
+        return await self._contents.computed(texts.with_proposed, current, proposed)
 
     async def of_one(
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]

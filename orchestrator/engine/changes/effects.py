@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.change import Directories, PathChange, Provenance
-from orchestrator.core.content import Signature, digest_of
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
@@ -26,10 +26,16 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
+from orchestrator.engine.changes.write_batch import (
+    RollbackIncomplete,
+    WriteBatch,
+    disk_change,
+    remove_emptied,
+    touching,
+)
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
-from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat, Workspace
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
 
 Blobs = tuple[tuple[Digest, bytes], ...]
 
@@ -210,11 +216,7 @@ class Effects:
 
     def _disk_change(self, plan: Apply, change: PathChange) -> DiskChange:
         content = plan.content(change)
-        temp = (
-            None
-            if change.renamed or change.directory
-            else f"{TEMP_PREFIX}{self._s.entropy.bytes(8).hex()}{TEMP_SUFFIX}"
-        )
+        temp = None if change.renamed or change.directory else self._temp_name()
         entry = self._s.state.registry.get(change.path)
         return disk_change(
             msgspec.structs.replace(change, temp=temp),
@@ -223,18 +225,13 @@ class Effects:
             signature=entry.signature if entry is not None and entry.digest == change.before else None,
         )
 
+    def _temp_name(self) -> str:
+        return f"{TEMP_PREFIX}{self._s.entropy.bytes(8).hex()}{TEMP_SUFFIX}"
+
     def _missing(self, above: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
         return tuple(parent for parent in above if self._s.workspace.stat(parent) is None)
 
-    def _unit(
-        self,
-        plan: Apply,
-        event: Event,
-        origin: Origin,
-        blobs: Blobs,
-        *,
-        closes: bool = False,
-    ) -> AppendBatch:
+    def _unit(self, plan: Apply, event: Event, origin: Origin, blobs: Blobs, *, closes: bool = False) -> AppendBatch:
         stream = f"file:{plan.paths[0].path}"
         expected = self._s.journal.stream_version(stream)
         return AppendBatch((NewEvent(stream, event, expected),), origin, blobs, closes=closes)
@@ -247,37 +244,9 @@ TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
 
 
-def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
-    """The paths that the disk is touched for: of a rename, the destination."""
-    left = {change.moved_from for change in paths if change.renamed}
-    return tuple(change for change in paths if change.path not in left)
-
-
 def new_blobs(plan: Apply) -> Blobs:
     """The contents that a plan brings."""
     return tuple((digest, content.data) for digest, content in plan.contents.items())
-
-
-def disk_change(
-    change: PathChange,
-    data: bytes | None,
-    *,
-    parents: tuple[WorkspacePath, ...],
-    signature: Signature | None = None,
-) -> DiskChange:
-    """One path's part of a change, as the workspace carries it out."""
-    return DiskChange(
-        path=change.path,
-        before=change.before,
-        after=change.after,
-        data=data,
-        mode=None if change.renamed else change.mode,
-        temp=change.temp,
-        moved_from=change.moved_from if change.renamed else None,
-        directory=change.directory,
-        parents=parents,
-        signature=signature,
-    )
 
 
 def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
@@ -290,14 +259,6 @@ def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) 
         previous=entry.version if entry is not None and change.before is not None else None,
         temp=None,
     )
-
-
-def remove_emptied(workspace: Workspace, directories: Directories) -> None:
-    """Remove the directories that a change was to leave empty, where nothing is left in them. Blocking."""
-    for path in directories.emptied:
-        workspace.remove_empty(path)
-    for path in directories.unmade:
-        workspace.remove_empty(path, below=False)
 
 
 def orphans(path: WorkspacePath, contents: Iterable[bytes], change: Seq | None) -> AppendBatch:

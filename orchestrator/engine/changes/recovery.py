@@ -16,8 +16,14 @@ from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeD
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.state import State
-from orchestrator.engine.changes.effects import disk_change, orphans, remove_emptied, touching, written
-from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
+from orchestrator.engine.changes.effects import orphans, written
+from orchestrator.engine.changes.write_batch import (
+    RollbackIncomplete,
+    WriteBatch,
+    disk_change,
+    remove_emptied,
+    touching,
+)
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.services import MAX_FILE_BYTES

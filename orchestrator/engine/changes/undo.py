@@ -18,7 +18,6 @@ from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import SessionId, parse_seq, show
 from orchestrator.core.timestamps import Timestamp, parse_timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
 from orchestrator.engine.changes.undo_selection import OUTSIDE, UndoSelector
@@ -35,10 +34,7 @@ class Undoer:
 
     def __init__(self, services: Services, pipeline: ChangePipeline) -> None:
         self._s, self._pipeline = services, pipeline
-        self._selector, self._diffs = (
-            UndoSelector(services.journal, services.notes, pipeline.answers),
-            Diffs(services.contents),
-        )
+        self._selector, self._diffs = UndoSelector(services.journal, services.notes), pipeline.answers.diffs
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         selection = await self._selector.one(parse_seq(params.change, parameter="change"))

@@ -33,7 +33,6 @@ from orchestrator.core.events.files import (
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.version_rows import VersionRow
-from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.notes import Notes
 from orchestrator.ports.journal import EventFilter, Journal
@@ -53,8 +52,8 @@ EXTERNAL_TAGS = (tag_of(ExternalFileChanged), tag_of(ExternalFileCreated), tag_o
 class UndoSelector:
     """Reads the journal for undos."""
 
-    def __init__(self, journal: Journal, notes: Notes, answers: Answers) -> None:
-        self._journal, self._notes, self._answers = journal, notes, answers
+    def __init__(self, journal: Journal, notes: Notes) -> None:
+        self._journal, self._notes = journal, notes
 
     async def one(self, number: Seq) -> UndoSelection:
         """The change that an event belongs to, or the group of outside changes that it opened or closed.
@@ -75,7 +74,7 @@ class UndoSelector:
                 f"{show(recorded.seq)} changed no file, so there is nothing to revert",
                 hint="Name the version_id or change of an answer or of file_history.",
             )
-        outcome = await self._answers.outcome(recorded)
+        outcome = await self._notes.outcome(recorded)
         if outcome is None or not isinstance(outcome.event, ChangeApplied):
             raise Aborted(f"{show(recorded.seq)} never took effect", hint="There is nothing to revert.")
         if not made_by(outcome):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from orchestrator.core.change import Directories, PathChange
+from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError, WritesStopped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.workspace import AtomicWrite, ChangedMeanwhile, DiskChange, FileStat, Workspace
@@ -79,3 +81,39 @@ class WriteBatch:
         """Remove what was staged and will not be committed. Safe at any point, twice too."""
         for _, write in reversed(self._writes):
             write.abandon()
+
+
+def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
+    """The paths that the disk is touched for: of a rename, the destination."""
+    left = {change.moved_from for change in paths if change.renamed}
+    return tuple(change for change in paths if change.path not in left)
+
+
+def disk_change(
+    change: PathChange,
+    data: bytes | None,
+    *,
+    parents: tuple[WorkspacePath, ...],
+    signature: Signature | None = None,
+) -> DiskChange:
+    """One path's part of a change, as the workspace carries it out."""
+    return DiskChange(
+        path=change.path,
+        before=change.before,
+        after=change.after,
+        data=data,
+        mode=None if change.renamed else change.mode,
+        temp=change.temp,
+        moved_from=change.moved_from if change.renamed else None,
+        directory=change.directory,
+        parents=parents,
+        signature=signature,
+    )
+
+
+def remove_emptied(workspace: Workspace, directories: Directories) -> None:
+    """Remove the directories that a change was to leave empty, where nothing is left in them. Blocking."""
+    for path in directories.emptied:
+        workspace.remove_empty(path)
+    for path in directories.unmade:
+        workspace.remove_empty(path, below=False)

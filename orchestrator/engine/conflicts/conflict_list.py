@@ -16,8 +16,7 @@ from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.diffs import regions
+from orchestrator.engine.changes.diffs import Diffs, regions
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
 from orchestrator.engine.services import Services
@@ -34,8 +33,8 @@ REGION_TOKENS = 25
 class ConflictList:
     """Shows what waits, a page at a time."""
 
-    def __init__(self, services: Services, answers: Answers, context: ReviewContext, rebaser: Rebaser) -> None:
-        self._s, self._answers, self._context, self._rebaser = services, answers, context, rebaser
+    def __init__(self, services: Services, diffs: Diffs, context: ReviewContext, rebaser: Rebaser) -> None:
+        self._s, self._diffs, self._context, self._rebaser = services, diffs, context, rebaser
 
     async def list_conflicts(self, caller: Caller, call: Call, params: ListConflicts) -> Conflicts:
         """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
@@ -99,8 +98,8 @@ class ConflictList:
     async def _with_content(self, info: ConflictInfo, conflict: Conflict) -> ConflictInfo:
         found = conflict.found
         base = await self._s.contents.kept_text(found.sides.base)
-        proposed = await _unless_costly(self._answers.proposed(conflict))
-        diff, diff_truncated = await self._answers.conflict_diff(conflict)
+        proposed = await _unless_costly(self._diffs.proposed(conflict))
+        diff, diff_truncated = await self._diffs.of_conflict(conflict)
         review_diff, review_diff_truncated = await self._review_diff(conflict)
         sides = await sides_of(self._s.contents, found.sides)
         marked = None
@@ -159,7 +158,7 @@ class ConflictList:
         current, proposed = await side(self._s.contents, review.current), await side(self._s.contents, review.proposal)
         if current is None or proposed is None:
             return None, False
-        return await self._answers.diffs.between(conflict.found.path, current, proposed)
+        return await self._diffs.between(conflict.found.path, current, proposed)
 
 
 async def _unless_costly(text: Awaitable[T]) -> T | None:

@@ -31,7 +31,7 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.services import Services
@@ -42,9 +42,9 @@ class ConflictResolver:
     """Carries out what people and review agents choose."""
 
     def __init__(
-        self, services: Services, answers: Answers, gate: ApproverGate, proposals: Proposals, rebaser: Rebaser
+        self, services: Services, diffs: Diffs, gate: ApproverGate, proposals: Proposals, rebaser: Rebaser
     ) -> None:
-        self._s, self._answers, self._gate = services, answers, gate
+        self._s, self._diffs, self._gate = services, diffs, gate
         self._proposals, self._rebaser = proposals, rebaser
 
     async def resolve_conflict(self, caller: Caller, call: Call, params: ResolveConflict) -> r.ChangeAnswer:
@@ -180,7 +180,7 @@ class ConflictResolver:
         proposed = conflict.found.sides.proposed
         if proposed is None:
             return None
-        merged = await self._answers.proposed(conflict)
+        merged = await self._diffs.proposed(conflict)
         if merged is not None:
             return encode(merged)
         return await self._s.contents.need(proposed, f"what {show(conflict.seq)} proposes")
