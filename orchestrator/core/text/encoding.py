@@ -43,7 +43,7 @@ MOST_DAMAGES = 1_000
 MOST_DOUBTED_BYTES = 4 * 1024 * 1024
 """A larger file of which nobody can say in which encoding it is counts as binary: to read one as text takes a second
 for each 8 MiB, and gives what nobody wrote."""
-_EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr"}
+_EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr", "": "none"}
 
 
 class NotEncodable(ValueError):
@@ -101,9 +101,7 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     def eol(self) -> Eol:
         """The one ending that all lines have, `mixed`, or `none` where no line has any. Found out on the first use."""
         kinds = self.kinds - {""}
-        if len(kinds) > 1:
-            return "mixed"
-        return _EOLS[next(iter(kinds))] if kinds else "none"
+        return "mixed" if len(kinds) > 1 else _EOLS["".join(kinds)]
 
     @cached_property
     def kinds(self) -> frozenset[str]:

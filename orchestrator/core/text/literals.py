@@ -24,13 +24,13 @@ class Opened(NamedTuple):
     doc: bool
 
 
-def inside_strings(lines: Sequence[str], *, opened: Opened | None = None, goes_on: bool = False) -> dict[int, Opened]:
+def inside_strings(lines: Sequence[str]) -> dict[int, Opened]:
     """The 0-based lines that begin inside of a triple-quoted string, a template string or a here-document.
 
-    A Python docstring is marked as such: it is indented with its code, and who reads it takes the indentation away.
-    `opened`: the string in which the first line begins. `goes_on`: the lines end amid a string; else one that is
-    never closed is none. Cost: O(characters) of lines that hold such a quote.
+    A Python docstring is marked as such: it is indented with its code, and its reader removes the indentation.
+    A string that is never closed is none. Cost: O(characters) of lines that hold such a quote.
     """
+    opened: Opened | None = None
     inside: dict[int, Opened] = {}
     pending: dict[int, Opened] = {}
     for at, line in enumerate(lines):
@@ -46,9 +46,9 @@ def inside_strings(lines: Sequence[str], *, opened: Opened | None = None, goes_o
             opened = None
         elif closed or before is None:
             opened = Opened(quote, _DOC.match(line) is not None and _heads(lines, at))
-            if quote.isidentifier() and not goes_on and quote not in map(str.strip, lines[at + 1 :]):
+            if quote.isidentifier() and quote not in map(str.strip, lines[at + 1 :]):
                 opened = None  # a shift, or a stream
-    return inside | pending if goes_on else inside
+    return inside
 
 
 def _through(line: str, opened: str | None) -> tuple[bool, str | None]:

@@ -86,18 +86,19 @@ class _Span(NamedTuple):
     change: int
 
 
-def find_exact(text: str, search: str) -> list[int]:
+def find_exact(text: str, search: str, *, overlapping: bool = True) -> list[int]:
     r"""The offsets at which a passage is in a text with `\n` endings, ascending.
 
-    Occurrences that overlap are all listed; line endings in `search` are read as `\n`.
+    Not `overlapping`: those that `str.replace` would replace. Line endings in `search` are read as `\n`.
     Cost: O(len(text)) and O(len(search)) for each. Raises ParameterInvalid on an empty search.
     """
     search = plain(search)
     if not search:
         raise ParameterInvalid("search", "it is empty", hint="Give the lines to replace, or use write_file.")
     found: list[int] = []
-    at = -1
-    while (at := text.find(search, at + 1)) >= 0:
+    step = 1 if overlapping else len(search)
+    at = -step
+    while (at := text.find(search, at + step)) >= 0:
         found.append(at)
     return found
 
@@ -204,9 +205,7 @@ def _occurrences(
     """Where a search is exactly; else why it is not sure what it means, "" where it is nowhere."""
     if expected_count < 1:
         raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
-    found = _whole_indentation(text, search, new)
-    if expected_count > 1:
-        found = _apart(found, len(search))
+    found = _whole_indentation(text, search, new, find_exact(text, search, overlapping=expected_count == 1))
     if not found:
         return ""
     if len(found) != expected_count:
@@ -222,9 +221,8 @@ def _occurrences(
     return _UNSURE if None in spans else [span for span in spans if span is not None]
 
 
-def _whole_indentation(text: str, search: str, new: str) -> list[int]:
-    """The offsets of a search, but where it has a part of an indentation and how deep it belongs is not sure."""
-    found = find_exact(text, search)
+def _whole_indentation(text: str, search: str, new: str, found: list[int]) -> list[int]:
+    """The offsets found, but where the search has a part of an indentation and how deep it belongs is not sure."""
     one = "\n" not in search.removesuffix("\n") + new.removesuffix("\n")
     shifts = not one or search.endswith("\n") != new.endswith("\n") or indent_of(search) != indent_of(new)
     if search[0] not in " \t" or not search.strip() or not (shifts and (new or not one or search.endswith("\n"))):
@@ -296,15 +294,6 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
     if new and not new.endswith("\n") and text[end - 1] == "\n":
         new += "\n"
     return _Span(starts[first - 1], end, new, index)
-
-
-def _apart(found: Sequence[int], length: int) -> list[int]:
-    """The occurrences that `str.replace` would replace."""
-    kept: list[int] = []
-    for at in found:
-        if not kept or at >= kept[-1] + length:
-            kept.append(at)
-    return kept
 
 
 def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Passage]]) -> None:

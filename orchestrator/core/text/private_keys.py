@@ -56,7 +56,10 @@ def key_lines(lines: Sequence[str]) -> Iterator[Secret]:
             number = _past(_KEY_TAIL, lines, number + 1)
         elif (stop := _past(_KEY_LINE, lines, number)) > number:
             closed = stop < len(lines) and _END.search(lines[_past_tail(lines, stop) - 1]) is not None
-            if closed or (stop - number >= _RUN and _mixed(lines[number:stop])):
+            text = "".join(lines[number:stop])
+            # neither hex, nor of one case only, nor without digits: a table of sums, a ruler
+            mixed = text not in (text.lower(), text.upper()) and any(map(str.isdigit, text))
+            if closed or (stop - number >= _RUN and mixed):
                 stop = _past_tail(lines, stop)
                 yield from _whole_lines(lines, range(number, stop), "key-lines")
             number = stop
@@ -120,12 +123,6 @@ def _past(form: re.Pattern[str], lines: Sequence[str], number: int) -> int:
     while number < len(lines) and form.match(lines[number]):
         number += 1
     return number
-
-
-def _mixed(lines: Sequence[str]) -> bool:
-    """Whether these are neither hex, nor of one case only, nor without digits: a table of sums, a ruler."""
-    text = "".join(lines)
-    return text != text.lower() and text != text.upper() and any(char.isdigit() for char in text)
 
 
 def _past_tail(lines: Sequence[str], number: int) -> int:

@@ -1,7 +1,7 @@
 """Redacts secrets in a text with markers, and restores them.
 
 First rules: provider tokens and private keys. They look at a text line by line, so that a marker
-is where the secret stood and no line moves.
+is where the secret was and no line moves.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ class SecretRedactor:
 
     def __init__(self, shown: Iterable[str] = ()) -> None:
         """`shown`: all that the reader will see, so that no marker is given out that is there already."""
-        self._own = {match[0] for text in shown for match in MARKER.finditer(text)}
-        taken = [int(match[2]) for marker in self._own if (match := MARKER.fullmatch(marker))]
-        self._next = max(taken, default=0) + 1
+        self._next = 1 + max((int(match[2]) for text in shown for match in MARKER.finditer(text)), default=0)
         self._markers: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
 
@@ -60,8 +58,8 @@ class SecretRedactor:
             found = secrets(hidden, () if turn else keys)
             if not found:
                 return tuple(hidden)
-            for number, standing in groupby(found, key=lambda secret: secret.line):
-                hidden[number] = self._hidden(hidden[number], standing)
+            for number, its_secrets in groupby(found, key=lambda secret: secret.line):
+                hidden[number] = self._hidden(hidden[number], its_secrets)
         for number in {secret.line for secret in secrets(hidden)}:
             hidden[number] = self._marker(hidden[number], "key-lines")
         return tuple(hidden)
@@ -92,9 +90,6 @@ class SecretRedactor:
                 raise MarkerDamaged(match[0])
         if _REMAINS.search(MARKER.sub("", line)):
             raise MarkerDamaged("the remains of a marker")
-        return self._whole(line)
-
-    def _whole(self, line: str) -> str:
         for _ in range(_MOST_PASSES + 1):  # a later pass may have hidden a marker of an earlier one
             line, count = MARKER.subn(lambda match: self._secrets.get(match[0], match[0]), line)
             if not count:
