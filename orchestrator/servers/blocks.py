@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import singledispatch
 
-from orchestrator.api import blame as t
 from orchestrator.api import results as r
+from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.stale_readers import notice_text
 from orchestrator.core.errors import escaped, plural
@@ -26,28 +27,9 @@ def text_block(result: r.Result, mark: Mark) -> str | None:
     return block if block is None else "\n".join((block, *(f"[{warning}]" for warning in warnings)))
 
 
+@singledispatch
 def _block(result: r.Result, mark: Mark) -> str | None:
-    match result:
-        case r.FileText():
-            return file_text(result, mark())
-        case r.SearchResult():
-            return search_result(result, mark())
-        case r.Listing():
-            return listing(result)
-        case r.History():
-            return history(result)
-        case t.BlameAnswer():
-            return blamed(result)
-        case r.Diff(total_files=int()):
-            return tree_diff(result, mark())
-        case r.Diff():
-            head = (
-                f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
-            )
-            tail = f"[more follows: {result.next}]" if result.next else ""
-            return fenced(head, result.diff or "(no difference)\n", mark(), tail)
-        case _:
-            return None
+    return None
 
 
 def fenced(head: str, body: str, token: str, tail: str = "") -> str:
@@ -58,21 +40,24 @@ def fenced(head: str, body: str, token: str, tail: str = "") -> str:
     return f"{head}\n<content {token}>\n{body}</content {token}>{end}"
 
 
-def file_text(result: r.FileText, token: str) -> str:
+@_block.register
+def _file_text(result: r.FileText, mark: Mark) -> str:
     head = (
         f"{escaped(result.path)} {result.version_id}, lines {result.start}-{result.end} of {result.total_lines}"
         f" ({result.encoding}, {result.eol})"
     )
-    tail = f"[more follows: {result.next}]" if result.next else ""
-    if result.truncated and not result.next:
-        tail = "[some long lines were shortened]"
-    return fenced(head, result.text, token, f"[{result.cut}]\n{tail}" if result.cut else tail)
+    tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
+    return fenced(head, result.text, mark(), f"[{result.cut}]\n{tail}" if result.cut else tail)
 
 
-def tree_diff(result: r.Diff, token: str) -> str:
+@_block.register
+def _diff(result: r.Diff, mark: Mark) -> str:
     """The patch; behind it, outside of the markers, what was left out and how to go on."""
+    if result.total_files is None:
+        head = f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
+        return fenced(head, result.diff or "(no difference)\n", mark(), _more(result.next))
     head = (
-        f"tree {result.from_version} → {result.to_version}: {plural(result.total_files or 0, 'differing file')}; "
+        f"tree {result.from_version} → {result.to_version}: {plural(result.total_files, 'differing file')}; "
         f"shown here: {len(result.files)}, +{result.added} -{result.removed}"
     )
     rows = []
@@ -86,12 +71,12 @@ def tree_diff(result: r.Diff, token: str) -> str:
         rows.append(f"[{result.unlisted} more files differ; policy keeps their names]")
     if result.cut:
         rows.append(f"[{result.cut}]")
-    if result.cursor:
-        rows.append(_more(result.cursor))
-    return fenced(head, result.diff or "(no difference in lines)\n", token, "\n".join(rows))
+    rows.append(_cursor(result.cursor))
+    return fenced(head, result.diff or "(no difference in lines)\n", mark(), "\n".join(filter(None, rows)))
 
 
-def search_result(result: r.SearchResult, token: str) -> str:
+@_block.register
+def _search_result(result: r.SearchResult, mark: Mark) -> str:
     """Hits by file; matching lines are marked `:`, context lines `-`."""
     head = f"{plural(result.total, 'matching line')} in {plural(result.files_searched, 'file')} searched"
     if result.files_left_out:
@@ -115,13 +100,13 @@ def search_result(result: r.SearchResult, token: str) -> str:
                 continue
             rows.append(f"{number:>6}{':' if number == hit.line else '-'}\t{line}")
             last_line = number
-    tail = _more(result.cursor) if result.cursor else ""
     if not result.hits:
         return head
-    return fenced(head, "\n".join(rows) + "\n", token, tail)
+    return fenced(head, "\n".join(rows) + "\n", mark(), _cursor(result.cursor))
 
 
-def listing(result: r.Listing) -> str:
+@_block.register
+def _listing(result: r.Listing, mark: Mark) -> str:
     rows = [f"{escaped(result.path)}: {len(result.entries)} of {result.total} entries"]
     for entry in result.entries:
         match entry.type:
@@ -139,12 +124,11 @@ def listing(result: r.Listing) -> str:
                 if entry.sensitivity in ("secret", "guarded"):
                     notes.append(entry.sensitivity)
                 rows.append(f"{escaped(entry.path)} ({', '.join(notes)})")
-    if result.cursor:
-        rows.append(_more(result.cursor))
-    return "\n".join(rows)
+    return "\n".join(filter(None, (*rows, _cursor(result.cursor))))
 
 
-def history(result: r.History) -> str:
+@_block.register
+def _history(result: r.History, mark: Mark) -> str:
     rows = [f"{escaped(result.path)}: {plural(len(result.versions), 'version')}, newest first"]
     for version in result.versions:
         more = f" and {version.more_reverts} more" if version.more_reverts else ""
@@ -159,19 +143,18 @@ def history(result: r.History) -> str:
             _named("-", version.reason),
         )
         rows.append(" ".join(filter(None, parts)))
-    if result.cursor:
-        rows.append(_more(result.cursor))
-    return "\n".join(rows)
+    return "\n".join(filter(None, (*rows, _cursor(result.cursor))))
 
 
-def blamed(result: t.BlameAnswer) -> str:
+@_block.register
+def _blamed(result: BlameAnswer, mark: Mark) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
     for part in result.ranges[:MOST_RANGES]:
         parts = (
             *(f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")),
-            UNKNOWN if part.kind == "unknown" else part.operation or part.kind,
+            "unknown: that content was not kept" if part.kind == "unknown" else part.operation or part.kind,
             *(_named(name, getattr(part, name)) for name in ("change", "task", "session")),
             _named("approved by", part.approver),
             _named("as", part.path),
@@ -181,27 +164,26 @@ def blamed(result: t.BlameAnswer) -> str:
     if len(result.ranges) > MOST_RANGES:
         start = result.ranges[MOST_RANGES].start
         follow = f'blame(path={quoted(result.path)}, start={start}, at="{result.version_id}")'
-    if follow:
-        rows.append(f"[more follows: {follow}]")
-    return "\n".join(rows)
+    return "\n".join(filter(None, (*rows, _more(follow))))
 
 
 def _named(name: str, value: str | None) -> str:
     return f"{name} {escaped(value)}" if value else ""
 
 
-def _more(cursor: str) -> str:
-    return f"[more follows: the same call with cursor={cursor!r}]"
+def _more(call: str | None) -> str:
+    return f"[more follows: {call}]" if call else ""
+
+
+def _cursor(cursor: str | None) -> str:
+    return _more(f"the same call with cursor={cursor!r}" if cursor else None)
 
 
 def _when(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-UNKNOWN = "unknown: that content was not kept"
-
-
-def notices_block(notices: Sequence[Notice], mark: Callable[[], str]) -> str:
+def notices_block(notices: Sequence[Notice], mark: Mark) -> str:
     """What goes behind a text answer."""
     rows = []
     for notice in notices:
