@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -27,14 +27,18 @@ class Difference(msgspec.Struct, frozen=True):
         return row.path
 
 
-def differences(old: Tree, new: Tree) -> list[Difference]:
+def differences(old: Tree, new: Tree, moves: Iterable[tuple[WorkspacePath, WorkspacePath]] = ()) -> list[Difference]:
     """The files that differ in content or mode, in the order of their paths.
 
-    A file gone and one come are one rename where their contents are equal and not empty; each is used once,
-    the first by path. A content that was never hashed differs from every other version's.
+    A removed and an added file are one rename where `moves` (old path, new path) says so, or where their contents are
+    equal and not empty; each is used once, the first by path. A content that was never hashed differs from every other version's.
     """
     changed = [Difference(old[path], new[path]) for path in old.keys() & new.keys() if not _same(old[path], new[path])]
     removed, added = dict.fromkeys(sorted(old.keys() - new.keys())), dict.fromkeys(sorted(new.keys() - old.keys()))
+    for source, target in moves:
+        if source in removed and target in added:
+            del removed[source], added[target]
+            changed.append(Difference(old[source], new[target]))
     sources: dict[Digest, list[WorkspacePath]] = {}
     for path in reversed(removed):
         digest = old[path].digest

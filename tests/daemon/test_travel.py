@@ -158,6 +158,7 @@ async def test_a_tree_diff_is_what_git_applies(free: RunningDaemon, tmp_path: Pa
             await alice.write_file("new/empty", "", mode="create")
             await alice.write_file("new/né w", "x\n", mode="create")
             await alice.move_file("old.py", "new/mid.py")
+            await alice.edit_file("new/mid.py", [Replacement(search="line 5\n", replace="LINE 5\n")])
             moved = await alice.move_file("new/mid.py", "new/name.py")
             (work / "run.sh").chmod(0o755)
 
@@ -174,7 +175,7 @@ async def test_a_tree_diff_is_what_git_applies(free: RunningDaemon, tmp_path: Pa
                 "ü.txt": "deleted",
             }
             assert by_path["new/name.py"].moved_from == "old.py"
-            assert (by_path["new/name.py"].added, by_path["new/name.py"].removed) == (0, 0)
+            assert (by_path["new/name.py"].added, by_path["new/name.py"].removed) == (1, 1)
             assert by_path["run.sh"].mode_after == "0755"
             assert (working.total_files, working.cursor, working.path) == (8, None, ".")
             assert working.added == sum(file.added or 0 for file in working.files)

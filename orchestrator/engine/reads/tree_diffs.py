@@ -12,13 +12,13 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
 from orchestrator.core.events.files import DiffShown, SeenLines
-from orchestrator.core.ids import Seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
-from orchestrator.core.treediff import Difference, differences
+from orchestrator.core.treediff import Difference, Tree, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.path_resolution import quoted
@@ -33,6 +33,9 @@ NAMED_BYTES = 250
 
 PAGE_FILES = 1000
 """Files on one page, those that are only named too."""
+
+MOST_FOLLOWED, MOST_MOVES = 500, 50
+"""Removed files whose moves are looked up, and moves of one; of more, only equal contents are found again."""
 
 DEFAULT_MODE = 0o644
 """For versions whose mode the journal did not learn."""
@@ -65,7 +68,7 @@ class TreeDiffs:
         span = await self._span(caller, params)
         await wait_for_changes(self._s.state.pending, self._s.locks, max(span.left, span.right))
         left, right = await tree(self._s.journal, span.left), await tree(self._s.journal, span.right)
-        found = self._parted(caller, differences(left, right))
+        found = self._parted(caller, differences(left, right, await self._moves(left, right, span)))
         listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
@@ -76,6 +79,24 @@ class TreeDiffs:
                 break
         await self._s.notes.note_shown(caller, call, *page.events)
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=warned)
+
+    async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
+        """Files that were moved in between, also where they were changed on the way: paths in `left` and in `right`."""
+        forward = span.left <= span.right
+        old, new = (left, right) if forward else (right, left)
+        removed, added = old.keys() - new.keys(), new.keys() - old.keys()
+        pairs: list[tuple[WorkspacePath, WorkspacePath]] = []
+        for path in removed if added and len(removed) <= MOST_FOLLOWED else ():
+            here, since = path, min(span.left, span.right)
+            for _ in range(MOST_MOVES):
+                rows = await self._s.journal.moved_away((here,))
+                moved = [row for row in rows if since < row.effective <= max(span.left, span.right)]
+                if not moved:
+                    break
+                here, since = moved[-1].path, moved[-1].effective
+            if here in added:
+                pairs.append((path, here) if forward else (here, path))
+        return pairs
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
         if params.cursor is not None:
