@@ -30,8 +30,9 @@ class Difference(msgspec.Struct, frozen=True):
 def differences(old: Tree, new: Tree, moves: Iterable[tuple[WorkspacePath, WorkspacePath]] = ()) -> list[Difference]:
     """The files that differ in content or mode, in the order of their paths.
 
-    A removed and an added file are one rename where `moves` (old path, new path) says so, or where their contents are
-    equal and not empty; each is used once, the first by path. A content that was never hashed differs from every other version's.
+    A removed and an added file are one rename where `moves` (old path, new path) says so, or where their contents
+    are equal and not empty; each is used once, the first by path. A content that was never hashed differs from
+    every other version's.
     """
     changed = [Difference(old[path], new[path]) for path in old.keys() & new.keys() if not _same(old[path], new[path])]
     removed, added = dict.fromkeys(sorted(old.keys() - new.keys())), dict.fromkeys(sorted(new.keys() - old.keys()))
