@@ -4,7 +4,8 @@ Begin with `sqlite.py` (`SqliteJournal`); each name below is a module.
 
 append    sqlite → writer (one thread, one transaction for all that queued) → append_validation → blobs
 read      queries, with filter_sql; event_rows makes events of rows, segments reads archived ones from their files
-tables    schema (queries.sql, migrations/), versions (which content each path had), snapshot_table
+tables    database_file (queries.sql, migrations/), versions (which content each path had), snapshot_table
+files     durable_files: what SQLite does not write, put in place whole and synced
 hooks     transaction_hooks: what else a unit's transaction does (redact, archive, collect, keep a snapshot)
 verify    verification (the chain beside the service, or everything); startup_checks (a start's tail);
           signatures and signing_key for signed checkpoints

@@ -21,7 +21,8 @@ from orchestrator.core.errors import BackupInvalid, BackupOfAnotherJournal, Back
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.durable_files import publish, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verification import verify
 
@@ -65,7 +66,8 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
                     hint="`orchestrator journal verify` says more; this backup was removed.",
                 )
             sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
-            _write_manifest(target, Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
+            manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
+            publish(msgspec.json.format(manifest, indent=1) + b"\n", target / f"{MANIFEST}.part", target / MANIFEST)
     except BaseException:
         _clear(target, itself=made)
         raise
@@ -166,16 +168,6 @@ def _copy_database(source: Path, target: Path) -> str:
     with target.open("rb") as file:
         os.fsync(file.fileno())
     return str(journal)
-
-
-def _write_manifest(target: Path, manifest: Manifest) -> None:
-    draft = target / f"{MANIFEST}.part"
-    with draft.open("xb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(target / MANIFEST)
-    sync_directory(target)
 
 
 def _clear(target: Path, *, itself: bool) -> None:

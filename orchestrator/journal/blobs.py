@@ -15,7 +15,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Digest, parse_digest
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.schema import sync_directory
+from orchestrator.journal.durable_files import publish, sync_directory
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -53,6 +53,8 @@ class Blobs:
     def __init__(self, state_dir: Path) -> None:
         self._root = state_dir / FOLDER_NAME
         self._numbers = itertools.count()
+        self._synced: set[Path] = set()
+        """Folders of contents whose own names are durable."""
 
     def strays(self, named: Container[Digest]) -> Iterator[Path]:
         """Files half written, and those of no content that is named; only while nothing is being prepared."""
@@ -87,27 +89,17 @@ class Blobs:
 
     def _publish(self, digest: Digest, data: bytes) -> None:
         path, incoming = self._place(digest), self._root / INCOMING
-        if not path.parent.is_dir() or not incoming.is_dir():
-            for folder in (self._root, incoming, path.parent):
-                folder.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self._root, incoming, path.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if path.parent not in self._synced:  # by this process: whoever made it may have crashed before its sync
             sync_directory(self._root)
             sync_directory(self._root.parent)
+            self._synced.add(path.parent)
         if self._published(path, len(data)):
             # No row says so yet: whoever put it there may have crashed before the name was synced.
             sync_directory(path.parent)
             return
-        temp = incoming / f"{os.getpid()}.{next(self._numbers)}"
-        handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with open(handle, "wb") as file:  # a descriptor has no path
-                file.write(zstd.compress(data, LEVEL))
-                file.flush()
-                os.fsync(file.fileno())
-            temp.rename(path)
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
-        sync_directory(path.parent)
+        publish(zstd.compress(data, LEVEL), incoming / f"{os.getpid()}.{next(self._numbers)}", path)
 
     @staticmethod
     def _published(path: Path, size: int) -> bool:

@@ -19,7 +19,7 @@ from orchestrator.core.annotations import Mark, contents_of, fields_with
 from orchestrator.core.events.catalog import BY_TAG, PROPOSAL_TAGS
 from orchestrator.core.events.codec import decode
 from orchestrator.core.ids import Digest
-from orchestrator.journal.schema import sql
+from orchestrator.journal.database_file import sql
 from orchestrator.journal.segments import archived_end
 
 _REMOVALS = frozenset(tag for tag, event in BY_TAG.items() if fields_with(event, Mark.GONE))

@@ -16,7 +16,8 @@ import msgspec
 
 from orchestrator.core.errors import JournalBehind
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
-from orchestrator.journal.schema import naming_trouble, sql, sync_directory
+from orchestrator.journal.database_file import naming_trouble, sql
+from orchestrator.journal.durable_files import sync_directory
 from orchestrator.journal.segments import Archive, segments_of
 
 EVERY = 200

@@ -20,8 +20,8 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,8 +14,9 @@ import msgspec
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
+from orchestrator.journal.database_file import migrations, naming_trouble, sql
+from orchestrator.journal.durable_files import publish, sync_directory
 from orchestrator.journal.event_rows import DAMAGED, ChainWalk
-from orchestrator.journal.schema import migrations, naming_trouble, sql, sync_directory
 from orchestrator.ports.maintenance import ArchivedFile
 
 ARCHIVE = "archive"
@@ -85,27 +85,13 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
         data = zstd.compress(image.serialize(), LEVEL)
     name = f"{first:012d}-{last:012d}.segment.zst"
     made = Segment(Seq(first), Seq(last), name, len(data), rows[0][16], rows[-1][17], _digest(data))
-    _publish(folder, name, data)
-    if Archive(folder).rows(made) != rows:
-        raise JournalCorrupt(f"{folder / name} does not hold what was written to it")
-    return made
-
-
-def _publish(folder: Path, name: str, data: bytes) -> None:
     if not folder.is_dir():
         folder.mkdir(mode=0o700)
         sync_directory(folder.parent)
-    draft = folder / f"{name}.part"
-    try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(folder / name)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    sync_directory(folder)
+    publish(data, folder / f"{name}.part", folder / name)
+    if Archive(folder).rows(made) != rows:
+        raise JournalCorrupt(f"{folder / name} does not hold what was written to it")
+    return made
 
 
 def segment_bytes(folder: Path, segment: Segment) -> bytes:

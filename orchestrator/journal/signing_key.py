@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.core.errors import SigningKeyUnusable
-from orchestrator.journal.schema import sync_directory
+from orchestrator.journal.durable_files import sync_directory, write_synced
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -79,11 +79,7 @@ class KeyFile:
         key = Ed25519PrivateKey.generate()
         temp = self._path.with_suffix(f".key.{os.getpid()}-{threading.get_ident()}")
         try:
-            handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(handle, "wb") as file:  # a descriptor has no path
-                file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-                file.flush()
-                os.fsync(file.fileno())
+            write_synced(temp, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
             try:
                 os.link(temp, self._path)  # unlike a rename never over a key that another has made meanwhile
             except FileExistsError:

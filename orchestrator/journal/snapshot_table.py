@@ -15,8 +15,8 @@ from orchestrator.core.ids import show
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.state_encoding import encode, freeze
 from orchestrator.journal.blobs import zstd
+from orchestrator.journal.database_file import sql
 from orchestrator.journal.event_rows import replayed
-from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Archive, segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Snapshot

@@ -31,9 +31,9 @@ from orchestrator.core.events.journal_maintenance import ContentRedacted, Payloa
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.payload_redaction import blanked
 from orchestrator.core.system_errors import system_trouble
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew

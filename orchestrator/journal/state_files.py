@@ -7,6 +7,8 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
+from orchestrator.journal.durable_files import write_synced
+
 PUT_BACK = (
     "Reads go on. Put the state directory back in its place, then restart the daemon; without it, the next "
     "`orchestrator up` says how to begin anew."
@@ -95,11 +97,7 @@ class DiskReserve:
         """Take the room, if it isn't taken; False when the disk has none to give."""
         try:
             if self._bytes and not (self._path.is_file() and self._path.stat().st_size == self._bytes):
-                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-                with open(handle, "wb") as file:  # a descriptor has no path
-                    file.write(os.urandom(self._bytes))  # nothing that a file system could store as a hole
-                    file.flush()
-                    os.fsync(file.fileno())
+                write_synced(self._path, os.urandom(self._bytes))  # nothing that could be stored as a hole
         except OSError:
             self.release()
             return False

@@ -10,8 +10,8 @@ from orchestrator.core.errors import JournalChanged, JournalCorrupt
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.append_validation import Row
 from orchestrator.journal.blobs import LEVEL, Blobs, zstd
+from orchestrator.journal.database_file import sql
 from orchestrator.journal.garbage import named_since
-from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Segment
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshot_table import KEPT, sealed_bytes

@@ -17,8 +17,8 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.state import first_difference
 from orchestrator.core.projections.version_rows import VERSION, DigestLearned, VersionRow, history
+from orchestrator.journal.database_file import naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import DAMAGED, Columns, recorded_of
-from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, all_rows, memory_database
 
 TABLES = {"file_versions": "all_versions", "file_modes": "all_modes"}

@@ -27,7 +27,7 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.version_rows import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
-from orchestrator.journal.schema import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
+from orchestrator.journal.database_file import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
 from orchestrator.journal.state_files import VERIFY, DiskReserve, OpenFiles
 from orchestrator.journal.versions import add_versions
 from orchestrator.ports.journal import AppendBatch, RequestSeen, StreamMoved

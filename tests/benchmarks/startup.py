@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 from tests.benchmarks.journals import filled
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from orchestrator.daemon import Daemon, parse, serve
-from orchestrator.journal import schema
+from orchestrator.journal import database_file
 from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks
 from tests.journal.driver import Driver
@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
     ignore_lease_breaks()
     if kind != "fill":
         disk = Switched("switched", switch)
-        schema.sqlite3 = Driver(disk.name)  # type: ignore[assignment, attr-defined]
+        database_file.sqlite3 = Driver(disk.name)  # type: ignore[assignment, attr-defined]
     return serve(Daemon(config, step=step))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.api.administration import Health
 from orchestrator.clients.python import FileAccess, RemoteError
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable
 
-from orchestrator.journal.schema import migrations
+from orchestrator.journal.database_file import migrations
 from tests.daemon.damage import alter, append_of_the_future
 from tests.docs.guide import Operator
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 
 
 def alter(state_dir: Path, statement: str, *values: Any) -> None:

@@ -112,7 +112,7 @@ class Through:
 
 
 class Driver:
-    """Stands where `journal.schema` has the module `sqlite3`; `synchronous` in place of FULL."""
+    """Stands where `journal.database_file` has the module `sqlite3`; `synchronous` in place of FULL."""
 
     Error, Connection = sqlite3.Error, sqlite3.Connection
 

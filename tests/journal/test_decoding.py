@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import CallDetails
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.altered_journal import mistype
 from tests.journal.conftest import Open

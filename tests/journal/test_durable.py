@@ -16,9 +16,9 @@ from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal.backup import MANIFEST, make_backup, restore_backup, set_aside
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
@@ -85,6 +85,27 @@ async def test_a_new_journals_name(state_dir: Path, opened: Open, monkeypatch: p
     durable = DurableFiles(state_dir, monkeypatch)
     await opened()
     assert FILE_NAME in durable.left()
+
+
+async def test_a_new_state_directorys_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of the directories above it, which the daemon makes before it opens the journal."""
+    durable = DurableFiles(tmp_path, monkeypatch)
+    state_dir = tmp_path / "state" / "w1"
+    state_dir.mkdir(parents=True)
+    journal = await SqliteJournal.open(state_dir, clock=SteppingClock(), entropy=SeededEntropy())
+    await journal.close()
+    assert f"state/w1/{FILE_NAME}" in durable.left()
+
+
+def test_a_contents_folder_whose_maker_crashed_before_its_name_was_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable = DurableFiles(tmp_path, monkeypatch)
+    name = Blobs(tmp_path).name_of(digest(LARGE))
+    for folder in (tmp_path / "blobs" / "incoming", (tmp_path / name).parent):
+        folder.mkdir(parents=True)
+    Blobs(tmp_path).prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    assert durable.left().keys() == {name}
 
 
 def test_a_content_whose_publisher_crashed_before_its_name_was_synced(

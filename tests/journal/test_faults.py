@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, StateDirectoryUnusable, WritesStopped
-from orchestrator.journal import schema
+from orchestrator.journal import database_file
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import AppendBatch, EventFilter, Snapshot, StreamMoved
 from orchestrator.ports.machine import Step
@@ -80,8 +80,8 @@ class Told(msgspec.Struct):
 def on(disk: Disk, monkeypatch: pytest.MonkeyPatch, *, synchronous: str = "FULL") -> Iterator[None]:
     """The journal's files go through that disk."""
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "sqlite3", Driver(disk.name, synchronous=synchronous))
-        patch.setattr(schema, "CHECKPOINT_PAGES", CHECKPOINT_PAGES)
+        patch.setattr(database_file, "sqlite3", Driver(disk.name, synchronous=synchronous))
+        patch.setattr(database_file, "CHECKPOINT_PAGES", CHECKPOINT_PAGES)
         yield
 
 

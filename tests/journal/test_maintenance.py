@@ -16,8 +16,8 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.ids import Seq, parse_seq
 from orchestrator.journal import backup as backup_module
 from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
+from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import Segment
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter

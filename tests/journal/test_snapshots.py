@@ -18,8 +18,8 @@ from orchestrator.core.projections.version_rows import VERSION
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.journal import queries as reading_module
 from orchestrator.journal import startup_checks, versions
+from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.snapshot_table import KEPT
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot

@@ -14,8 +14,8 @@ from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.journal.database_file import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.journal.filter_sql import select
-from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import (

@@ -14,7 +14,7 @@ from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal import startup_checks
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import STREAM, TASK, applied, by, digest, found, intended, looked, unit

@@ -18,8 +18,8 @@ from orchestrator.core.events.journal_maintenance import (
     PayloadRedacted,
 )
 from orchestrator.core.ids import Seq
+from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal

@@ -18,8 +18,8 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
-from orchestrator.journal import schema, startup_checks
-from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
+from orchestrator.journal import database_file, startup_checks
+from orchestrator.journal.database_file import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import AppendBatch, StreamMoved
@@ -143,7 +143,7 @@ def connect_failing(place: Path | str, *, uri: bool = False) -> sqlite3.Connecti
 
 
 async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
-    monkeypatch.setattr(schema, "_connect", connect_failing)
+    monkeypatch.setattr(database_file, "_connect", connect_failing)
     journal = await opened()
     await journal.append(unit(looked()))
     monkeypatch.setattr(Failing, "broken", True)

@@ -21,6 +21,7 @@ from orchestrator.core.errors import (
     WorkspaceHeld,
 )
 from orchestrator.core.system_errors import system_trouble
+from orchestrator.journal.durable_files import sync_above, sync_directory
 
 FILE_NAME = "journal.db"
 APPLICATION_ID = 0x0C4E57A7
@@ -161,22 +162,9 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         path.chmod(0o600)  # by name: closing any descriptor of the file would drop SQLite's own locks on it
+    else:
+        sync_above(path.parent)
     sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_tree(path: Path) -> None:
-    """Make the names in a directory, and in those below it, durable. Raises OSError."""
-    for folder, _, _ in os.walk(path):
-        sync_directory(Path(folder))
 
 
 def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
