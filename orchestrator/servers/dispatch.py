@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import anyio
 import msgspec
@@ -58,8 +59,7 @@ class Dispatcher:
         self._scheduler = CallScheduler(engine.ticks_us)
         self._heavy = CallScheduler(engine.ticks_us, HEAVY)
         self._weigher = Weigher(engine.size_at, engine.known_files)
-        self._open = 0
-        self._idle = anyio.Event()
+        self.connections: WeakSet[OpenCalls] = WeakSet()
         self._log = logger("servers")
 
     def read(self, line: bytes) -> Request:
@@ -77,17 +77,10 @@ class Dispatcher:
         operation = BY_NAME.get(request.method)
         return operation is not None and self._weigher.heavy(operation, request.params)
 
-    def counted(self, more: int) -> None:
-        """So many more calls are open, on all connections."""
-        self._open += more
-        if not self._open:
-            self._idle.set()
-
     async def idle(self) -> None:
         """Return as soon as no call is under way and every reply is written."""
-        while self._open:
-            self._idle = anyio.Event()
-            await self._idle.wait()
+        while busy := [calls for calls in self.connections if calls]:
+            await busy[0].none()
 
     async def refuse(self, caller: Caller, name: str, error: OrchestratorError) -> None:
         """Note a refusal that a transport gave by itself."""
@@ -199,9 +192,12 @@ class OpenCalls:
     """The calls of one connection, of every transport, whose answers are not written yet; by their ids."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
         self._sizes: dict[int | str, int] = {}
         self._fewer = anyio.Event()
+        dispatcher.connections.add(self)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
 
     def __contains__(self, id: int | str) -> bool:
         return id in self._sizes
@@ -209,25 +205,20 @@ class OpenCalls:
     def open(self, id: int | str, size: int) -> None:
         """A request of `size` bytes was read."""
         self._sizes[id] = size
-        self._dispatcher.counted(1)
 
     def close(self, *ids: int | str) -> None:
         """Their answers are written, or nobody waits for them; without `ids` of all."""
         for id in ids or tuple(self._sizes):
-            if self._sizes.pop(id, None) is not None:
-                self._dispatcher.counted(-1)
+            self._sizes.pop(id, None)
         self._fewer.set()
+        self._fewer = anyio.Event()
 
     async def room(self) -> None:
         """Wait until another line may be read."""
         while len(self._sizes) >= MAX_OPEN_CALLS or sum(self._sizes.values()) >= MAX_OPEN_BYTES:
-            await self._wait()
+            await self._fewer.wait()
 
     async def none(self) -> None:
         """Wait until every answer is written."""
         while self._sizes:
-            await self._wait()
-
-    async def _wait(self) -> None:
-        self._fewer = anyio.Event()
-        await self._fewer.wait()
+            await self._fewer.wait()
