@@ -41,11 +41,11 @@ def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) ->
         while True:
             unlisted += page.unlisted
             for entry in page.entries:
-                try:
-                    size += _write(connection, folder, entry)
-                    files += 1
-                except _NotWritten as error:
-                    left_out.append(error.why)
+                match _write(connection, folder, entry):
+                    case int() as written:
+                        files, size = files + 1, size + written
+                    case why:
+                        left_out.append(why)
             if page.cursor is None:
                 break
             page = connection.call(t.TREE_AT, t.TreeAt(contents=True, cursor=page.cursor))
@@ -60,25 +60,19 @@ def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) ->
         )
 
 
-class _NotWritten(Exception):
-    """One file was left out."""
-
-    def __init__(self, path: str, reason: str, message: str) -> None:
-        self.why = t.NotWritten(path=path, reason=reason, message=message)
-
-
-def _write(connection: Connection, folder: NewFolder, entry: t.TreeEntry) -> int:
-    """Write one file; how many bytes. Raises _NotWritten, OutputPathRefused."""
+def _write(connection: Connection, folder: NewFolder, entry: t.TreeEntry) -> int | t.NotWritten:
+    """Write one file; how many bytes it has, or why it was left out. Raises OutputPathRefused."""
     if entry.left_out is not None:
-        raise _NotWritten(entry.path, entry.left_out, _REASONS[entry.left_out])
+        return t.NotWritten(path=entry.path, reason=entry.left_out, message=_REASONS[entry.left_out])
     try:
         return folder.write(entry, _pieces(connection, entry))
     except RemoteError as error:
-        raise _NotWritten(entry.path, error.code, error.message) from error
+        return t.NotWritten(path=entry.path, reason=error.code, message=error.message)
     except ContentMismatch as error:
-        raise _NotWritten(entry.path, "not_whole", str(error)) from error
-    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise _NotWritten(entry.path, "not_portable", "another file of the tree has its name there") from error
+        return t.NotWritten(path=entry.path, reason="not_whole", message=str(error))
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        why = "another file of the tree has its name there"
+        return t.NotWritten(path=entry.path, reason="not_portable", message=why)
     except OSError as error:
         raise OutputPathRefused(
             f"{entry.path} could not be written into {folder.path}: {error.strerror}",
