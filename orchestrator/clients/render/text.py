@@ -48,9 +48,9 @@ def diff_lines(diff: str) -> Iterator[str]:
             yield click.style(line, fg=colour) if colour else line
 
 
-def some(names: Sequence[str], count: int | None = None) -> str:
-    """Names in one cell; of many the first, and how many more there are. `count`: with those that are not given."""
-    more = (count or len(names)) - min(len(names), MOST_NAMES)
+def some(names: Sequence[str]) -> str:
+    """Names in one cell; of many the first, and how many more there are."""
+    more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
