@@ -33,6 +33,7 @@ MAX_LINES = 20_000
 _WINDOW = 100
 """How far a common line looks about for lines without partner, as in git."""
 _NOT = bytes([1]) + bytes(255)
+_CHANGED = re.compile(rb"\x01+")
 _BETWEEN_ABSENT = re.compile(rb"\x00[\x00\x02]*\x00")
 
 Groups = list[tuple[int, int]]
@@ -94,10 +95,8 @@ def _spread(flags: bytearray, kept: bytes) -> bytearray:
     if 0 not in kept:
         return flags
     spread = bytearray(kept).translate(_NOT)
-    places = list(compress(count(), kept))
-    at = -1
-    while (at := flags.find(1, at + 1)) >= 0:
-        spread[places[at]] = 1
+    for at in compress(compress(count(), kept), flags):
+        spread[at] = 1
     return spread
 
 
@@ -179,12 +178,10 @@ def _ascending(numbers: list[int]) -> list[int]:
 
 def _groups(flags: bytearray, head: int) -> Groups:
     groups: Groups = []
-    end = changed = 0
-    while (start := flags.find(1, end)) >= 0:
-        end = flags.find(0, start)
-        end = len(flags) if end < 0 else end
-        groups.append((head + start - changed, end - start))
-        changed += end - start
+    gap = head  # less the changed lines before it
+    for run in _CHANGED.finditer(flags):
+        groups.append((gap + run.start(), len(run[0])))
+        gap -= len(run[0])
     return groups
 
 

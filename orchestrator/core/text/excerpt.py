@@ -20,19 +20,13 @@ def render(
     how many were left out. Returns the text and the numbers of the lines that were cut.
     Cost: O(characters shown).
     """
-    if max(map(len, lines), default=0) <= max_line:
-        if not numbers:
-            return "".join([f"{line}\n" for line in lines]), ()
-        return "".join([f"{number:>6}\t{line}\n" for number, line in enumerate(lines, first)]), ()
-    rows: list[str] = []
-    cut: list[int] = []
-    for number, line in enumerate(lines, first):
-        shown = line
-        if len(line) > max_line:
-            shown = _cut(line, max_line)
-            cut.append(number)
-        rows.append(f"{number:>6}\t{shown}\n" if numbers else f"{shown}\n")
-    return "".join(rows), tuple(cut)
+    cut: tuple[int, ...] = ()
+    if max(map(len, lines), default=0) > max_line:
+        cut = tuple(number for number, line in enumerate(lines, first) if len(line) > max_line)
+        lines = [_cut(line, max_line) for line in lines]
+    if not numbers:
+        return "".join([f"{line}\n" for line in lines]), cut
+    return "".join([f"{number:>6}\t{line}\n" for number, line in enumerate(lines, first)]), cut
 
 
 def fit(
@@ -61,13 +55,12 @@ def fit(
             if whole <= budget:
                 return max(end, start - 1)
     for number in range(start, end + 1):
-        line = lines[number - 1]
-        shown = line if len(line) <= max_line else _cut(line, max_line)
-        budget -= tokens.weight(shown) + overhead
+        budget -= tokens.weight(_cut(lines[number - 1], max_line)) + overhead
         if budget < 0:
             return max(number - 1, start)
     return max(end, start - 1)
 
 
 def _cut(line: str, max_line: int) -> str:
-    return f"{line[:max_line]} … [{len(line) - max_line} characters left out]"
+    more = len(line) - max_line
+    return line if more <= 0 else f"{line[:max_line]} … [{more} characters left out]"
