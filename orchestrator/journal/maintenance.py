@@ -24,8 +24,7 @@ from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_r
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents
-from orchestrator.journal.writer import TransactionHook
+from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents, TransactionHook
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.maintenance import ArchivedFile, Collected

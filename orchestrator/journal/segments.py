@@ -14,9 +14,10 @@ import msgspec
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
+from orchestrator.journal.chain_walk import ChainWalk
 from orchestrator.journal.database_file import migrations, naming_trouble, sql
 from orchestrator.journal.durable_files import publish, sync_directory
-from orchestrator.journal.event_rows import DAMAGED, ChainWalk
+from orchestrator.journal.event_rows import DAMAGED
 from orchestrator.ports.maintenance import ArchivedFile
 
 ARCHIVE = "archive"

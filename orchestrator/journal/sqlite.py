@@ -38,8 +38,8 @@ from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
 from orchestrator.journal.state_files import VERIFY, DiskReserve
-from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload
-from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
+from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload, TransactionHook
+from orchestrator.journal.writer import Job, Outcome, Writer
 from orchestrator.logs import logger
 from orchestrator.ports.journal import AppendBatch, NewEvent, Redaction, RequestSeen, Snapshot, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -112,7 +112,7 @@ class SqliteJournal(JournalReader):
                 if not reserve.release():
                     raise
                 writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
-            self._writer, self._head, self._pause_s = writer, writer.head, PAUSE_S
+            self._writer, self._pause_s = writer, PAUSE_S
         elif not self._path.exists():
             raise JournalCorrupt(
                 f"there is no {FILE_NAME} in {self.state_dir}", hint="Start the daemon on this workspace first."

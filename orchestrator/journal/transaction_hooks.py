@@ -15,8 +15,26 @@ from orchestrator.journal.garbage import named_since
 from orchestrator.journal.segments import Segment
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshot_table import KEPT, sealed_bytes
-from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import Snapshot
+
+
+class TransactionHook:
+    """Work on the journal itself in the transaction of a unit; such a unit commits alone."""
+
+    name = ""
+    """Of its steps, where its unit has no events."""
+    scrubs = False
+    """Whether it takes out what must not stay in the write-ahead log either."""
+    removes: frozenset[Digest] = frozenset()
+    """Contents that are kept no more after the commit."""
+    scrubbed = True
+    """After the commit of one that `scrubs`: whether nothing of that is left in the journal's files."""
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        """When the unit's rows are in and nothing is committed; what it raises undoes all."""
+
+    def after(self) -> None:
+        """Right after the commit."""
 
 
 class KeepSnapshot(TransactionHook):

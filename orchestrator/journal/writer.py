@@ -29,6 +29,7 @@ from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.database_file import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
 from orchestrator.journal.state_files import VERIFY, DiskReserve, OpenFiles
+from orchestrator.journal.transaction_hooks import TransactionHook
 from orchestrator.journal.versions import add_versions
 from orchestrator.ports.journal import AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -47,25 +48,6 @@ MOST_PER_COMMIT = 512
 
 LOG_PATIENCE_MS = 1000
 """How long a truncation of the log waits for readers that hold an older state; other commits wait meanwhile."""
-
-
-class TransactionHook:
-    """Work on the journal itself in the transaction of a unit; such a unit commits alone."""
-
-    name = ""
-    """Of its steps, where its unit has no events."""
-    scrubs = False
-    """Whether it takes out what must not stay in the write-ahead log either."""
-    removes: frozenset[Digest] = frozenset()
-    """Contents that are kept no more after the commit."""
-    scrubbed = True
-    """After the commit of one that `scrubs`: whether nothing of that is left in the journal's files."""
-
-    def inside(self, connection: sqlite3.Connection) -> None:
-        """When the unit's rows are in and nothing is committed; what it raises undoes all."""
-
-    def after(self) -> None:
-        """Right after the commit."""
 
 
 @dataclass(eq=False, slots=True)
@@ -135,7 +117,6 @@ class Writer:
         self._validator = AppendValidator(
             clock=clock, entropy=entropy, version_of=self._version_of, claim_of=self._claim_of, head=head, tip=tip
         )
-        self.head: int = head
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
 
     def start(self) -> None:
@@ -283,7 +264,8 @@ class Writer:
                 if job.hook is not None and isinstance(outcome, tuple):
                     job.hook.inside(self._db)
             self._step_each("txn_open", jobs, outcomes)
-            self._end()
+            self.check_in_place()  # what the next start will read, or nothing
+            self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
             raise self._failure(error, jobs) from error
@@ -363,11 +345,6 @@ class Writer:
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
             )
-
-    def _end(self) -> None:
-        """Commit to the files that the next start will read, or not at all. Raises WritesStopped."""
-        self.check_in_place()
-        self._db.execute("COMMIT")
 
     def _version_of(self, stream: str) -> int:
         row = self._db.execute(sql("stream_version"), (stream, self._validator.head)).fetchone()

@@ -21,7 +21,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import database_file, startup_checks
 from orchestrator.journal.database_file import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.writer import TransactionHook
+from orchestrator.journal.transaction_hooks import TransactionHook
 from orchestrator.ports.journal import AppendBatch, StreamMoved
 from tests.journal.conftest import Open
 from tests.journal.fixtures import TASK, looked, signature, unit
