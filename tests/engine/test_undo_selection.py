@@ -14,10 +14,11 @@ from anyio import from_thread
 from orchestrator.api.failures import operation_named
 from orchestrator.api.rollback import Rollback
 from orchestrator.core.content import Signature, digest_of
-from orchestrator.core.decisions.commands import AllFacts, Undo
+from orchestrator.core.decisions.commands import AllFacts
 from orchestrator.core.decisions.costs import effort
 from orchestrator.core.decisions.decision import Outcome
 from orchestrator.core.decisions.lineage import UndoFilter
+from orchestrator.core.decisions.undo import Undo
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated

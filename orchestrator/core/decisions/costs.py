@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Undo, Write
+from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Write
 from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
 from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.decisions.structure import Change
+from orchestrator.core.decisions.undo import Undo
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.locate import Replacement

@@ -10,9 +10,9 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import rollback as u
 from orchestrator.core.change import PathChange, PermissionCheck
-from orchestrator.core.decisions.commands import HistoryMoved, Undo
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.lineage import UndoFilter, UndoSelection
+from orchestrator.core.decisions.undo import HistoryMoved, Undo
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import SessionId, parse_seq, show

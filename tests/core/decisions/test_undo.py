@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.core.decisions.commands import Undo
 from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.decisions.lineage import lineages
-from orchestrator.core.decisions.undo import undo
+from orchestrator.core.decisions.undo import Undo, undo
 from orchestrator.core.errors import NothingToChange, RevertImpossible
 from orchestrator.core.ids import Seq, WorkspacePath
 from tests.core.decisions.scenarios import Story
