@@ -60,7 +60,7 @@ class ConflictInfo(r.Result, frozen=True, kw_only=True):
     diff: str | None = None  # current → proposed
     diff_truncated: bool = False
     state: str = "found"  # found, requested, answered, accepted, rejected, edited, expired, superseded
-    fits: bool = False  # newer changes took away what it clashed with
+    fits: bool = False  # newer changes removed what it conflicted with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
     proposer: Party | None = None
     holders: tuple[Party, ...] = ()  # who made the lines that it conflicts with
@@ -70,7 +70,7 @@ class ConflictInfo(r.Result, frozen=True, kw_only=True):
     reviews: tuple[ReviewLine, ...] = ()
     review_diff: str | None = None  # current → what the reviewer proposes
     review_diff_truncated: bool = False
-    marked: str | None = None  # the whole file with diff3 markers where it clashes, to be edited
+    marked: str | None = None  # the whole file with diff3 markers where it conflicts, to be edited
     texts_left_out: bool = False  # base, current, proposed and marked are over the budget: ask for it alone, with more
     regions_left_out: int = 0  # so many more regions
     moved_from: str | None = None  # where its file was until moved_at

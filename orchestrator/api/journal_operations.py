@@ -236,7 +236,7 @@ JOURNAL_ARCHIVE = Operation(
     "journal_archive",
     JournalArchive,
     ArchiveAnswer,
-    "Move old events from the database into compressed, compressed files with a checksum; they stay readable.",
+    "Move old events from the database into compressed files with a checksum; they stay readable.",
     operator_only=True,
     writes=True,
 )

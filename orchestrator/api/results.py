@@ -37,7 +37,7 @@ class NoticeLines(Result, frozen=True, kw_only=True):
 
 
 class Notice(Result, frozen=True, kw_only=True):
-    """Somebody else changed what this session has read. Told once for each change; read the file to see it whole."""
+    """Somebody else changed what this session has read. Reported once; read the file to see it whole."""
 
     path: str
     kind: Literal["changed", "deleted", "moved"]

@@ -48,7 +48,7 @@ class Dependency(r.Result, frozen=True, kw_only=True):
     change: str
     agent: str | None = None
     on: tuple[str, ...] = ()  # the changes that are undone
-    overlaps: bool = False  # true: it stands in the way, and the file is a conflict; false: it is kept
+    overlaps: bool = False  # true: it is in the way, and the file is a conflict; false: it is kept
 
 
 class RollbackAnswer(r.ChangeAnswer, frozen=True, kw_only=True):

@@ -692,7 +692,7 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.journal_operations.ArchiveAnswer:
-        """Move old events from the database into compressed, compressed files with a checksum; they stay readable.
+        """Move old events from the database into compressed files with a checksum; they stay readable.
 
         approver: The approver code.
         before: '@N': every event before it leaves the database for a file.

@@ -38,7 +38,7 @@ class FairQueue(Generic[T]):
         return None
 
     def remove(self, owner: str, item: T) -> bool:
-        """Take back an item; False if it does not wait (any more)."""
+        """Remove an item; False if it does not wait any more."""
         items = self._waiting.get(owner)
         if items is None or item not in items:
             return False

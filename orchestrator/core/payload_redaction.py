@@ -14,7 +14,7 @@ from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.ids import Seq, show
 
 REDACTED = "(redacted)"
-"""Stands in each field that was blanked."""
+"""Replaces each field that was blanked."""
 
 
 def blanked(payload: bytes, fields: Iterable[str]) -> bytes:

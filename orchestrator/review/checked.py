@@ -27,7 +27,7 @@ from orchestrator.review.replies import json_object, reply_of, usage_of
 TRIES: Final = 2
 """The answer, and one repair for which the reviewer learns what was wrong."""
 
-MOST_SAID: Final = 20_000
+MOST_ANSWER: Final = 20_000
 """Characters of a bad answer that are shown to the reviewer again, and of a reason."""
 
 MOST_MESSAGE: Final = 2_400
@@ -75,30 +75,30 @@ class CheckedReviewer:
             left_s = self._settings.timeout_s - (self._clock.ticks_us() - began) / 1e6
             if left_s <= 0:
                 raise ReviewerTimeout(f"no answer in {self._settings.timeout_s:g} s")
-            said = json_object(await self._ask(shown, left_s))
-            if "usage" in said:
-                usage = _sum(usage, usage_of(said.pop("usage")))
+            given = json_object(await self._ask(shown, left_s))
+            if "usage" in given:
+                usage = _sum(usage, usage_of(given.pop("usage")))
                 reservation.count(usage)
             usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
             try:
-                reply = redacted.restored(reply_of(said, redacted.shown, usage))
+                reply = redacted.restored(reply_of(given, redacted.shown, usage))
             except ReviewReplyInvalid as error:
-                text = _said(said)
+                text = _answer_text(given)
                 if repair is not None:
                     raise ReviewReplyInvalid(f"it answered {TRIES} times, at last: {error.message}") from error
                 if not text:
                     raise
                 repair = Repair(answer=redacted.clean(text), problem=redacted.clean(error.message)[:MOST_MESSAGE])
             else:
-                return msgspec.structs.replace(reply, reason=redacted.clean(reply.reason[:MOST_SAID]))
+                return msgspec.structs.replace(reply, reason=redacted.clean(reply.reason[:MOST_ANSWER]))
 
 
-def _said(said: Mapping[str, Any]) -> str:
+def _answer_text(given: Mapping[str, Any]) -> str:
     """The answer that is to be repaired; empty where there is none."""
-    if said.get("verdict") != "failed":
-        return msgspec.json.encode(said).decode()[:MOST_SAID]
-    text = said.get("said")
-    return text[:MOST_SAID] if isinstance(text, str) else ""
+    if given.get("verdict") != "failed":
+        return msgspec.json.encode(given).decode()[:MOST_ANSWER]
+    text = given.get("said")
+    return text[:MOST_ANSWER] if isinstance(text, str) else ""
 
 
 def _sum(one: ReviewUsage, other: ReviewUsage) -> ReviewUsage:

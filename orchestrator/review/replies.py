@@ -91,10 +91,10 @@ def _fail(answer: dict[str, Any]) -> NoReturn:
     raise FAILURES.get(failed.code, ReviewFailure)(failed.reason or "it did not say why")
 
 
-def usage_of(told: object) -> ReviewUsage:
+def usage_of(reported: object) -> ReviewUsage:
     """What somebody else says that an answer took. Raises ReviewReplyInvalid."""
     try:
-        usage = msgspec.convert(told, ReviewUsage)
+        usage = msgspec.convert(reported, ReviewUsage)
     except msgspec.ValidationError as error:
         raise ReviewReplyInvalid(f"its usage is not of the form asked for: {error}") from error
     return msgspec.structs.replace(
@@ -128,7 +128,7 @@ def _check_regions(reply: ReviewReply, request: ReviewRequest) -> None:
     if len(set(given)) < len(given):
         raise ReviewReplyInvalid("the answer has a region twice")
     if missing := known - set(given):
-        raise ReviewReplyInvalid(f"the answer lacks region {_numbers(missing)}; edited gives the lines of each")
+        raise ReviewReplyInvalid(f"the answer lacks region {_numbers(missing)}; `content` needs the lines of each")
     for region in reply.regions:
         if len(region.lines) > MOST_LINES or any(len(line) > MOST_LINE_CHARS for line in region.lines):
             raise ReviewReplyInvalid(f"region {region.region} is longer than any that is taken")

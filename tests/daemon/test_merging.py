@@ -285,7 +285,7 @@ async def test_a_line_that_stands_twice_by_now_is_not_guessed(ground: RunningDae
     async with ground.client("bob") as bob:
         answer = await copied(ground, bob)
         assert answer.status == "conflict"
-        assert "of two equal passages there it is not sure which one is meant" in answer.message
+        assert "there are two equal passages, and it is not certain which one is meant" in answer.message
         assert (ground.workspace / "e.txt").read_text() == COPIED
         (region,) = (await one(bob)).regions
         assert region.base == (2, 4)

@@ -52,7 +52,7 @@ from orchestrator.core.three_way import ThreeWay
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""
 
-STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
+EQUAL_PASSAGES = "there are two equal passages, and it is not certain which one is meant"
 """Why a change waits that would go to one of them."""
 
 STILL_THERE = "lines that the change removes are elsewhere by now"
@@ -171,7 +171,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
             hint="Nothing is left to do here.",
         )
     if regions := ambiguous_hunks(old.lines, current.lines, new.lines):
-        return facts.conflict(_encoded(new, facts.path), regions, STANDS_TWICE)
+        return facts.conflict(_encoded(new, facts.path), regions, EQUAL_PASSAGES)
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
     fitted = applied.fitted(merge=merged.report) if rung == "merged" else applied
     return structure.checked(fitted, facts, old=old, new=new, current=current)
