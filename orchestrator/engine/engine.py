@@ -106,7 +106,6 @@ class Engine:
         self._observer, self._effects = observer, effects
         answers, paths = Answers(journal, notes, Diffs(contents), state), Paths(roots)
         gate = ApproverGate(services.entropy, notes, state.identities)
-        self._paths = paths
         past = PastVersions(journal, contents, state.registry, permissions)
         renames = RenameTracker(journal, workspace, permissions, state)
         pipeline = ChangePipeline(services, observer, effects, answers, past)
@@ -124,13 +123,15 @@ class Engine:
         self._sealer = CheckpointSigner(journal, notes, signer)
         self._verification = Verification(journal, services.clock, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
-        self._follower = Follower(journal, notes, permissions, state.sessions, ReadSets(services))
+        sets = ReadSets(journal, contents, services.recent, state)
+        self._follower = Follower(journal, notes, permissions, state.sessions, sets)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self.stale_read_notifier)
-        reader, historian = Reader(services, observer, paths, past), Historian(services, observer, paths, past)
-        lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, past)
-        writer, undoer = Writer(services, pipeline, paths, renames), Undoer(services, pipeline)
+        self.reader, historian = Reader(services, observer, paths, past), Historian(services, observer, paths, past)
+        lister, travel = Lister(services, self.reader, paths), TimeTravel(services, paths, past)
+        writer = Writer(services, pipeline, paths, renames)
+        undoer = Undoer(journal, notes, permissions, state.identities, pipeline)
         conflicts = ConflictList(services, answers.diffs, review_context, rebaser)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor, redactor = Auditor(journal, permissions, paths), Redactor(journal, contents, state, gate, paths)
@@ -142,10 +143,10 @@ class Engine:
         handlers = Handlers(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
-            handled_by(o.FILE_INFO, reader.file_info),
+            handled_by(o.FILE_INFO, self.reader.file_info),
             handled_by(o.SEARCH_CONTENT, Searcher(services, observer, paths).search_content),
-            handled_by(o.READ_FILE, reader.read_file),
-            handled_by(o.READ_LINES, reader.read_lines),
+            handled_by(o.READ_FILE, self.reader.read_file),
+            handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(o.EDIT_FILE, writer.edit_file),
             handled_by(o.APPLY_PATCH, writer.apply_patch),
             handled_by(o.WRITE_FILE, writer.write_file),
@@ -285,18 +286,6 @@ class Engine:
     def ticks_us(self) -> int:
         """The clock that calls are measured by."""
         return self._s.clock.ticks_us()
-
-    def size_at(self, raw_path: str) -> int | None:
-        """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
-        try:
-            path = self._paths.either(raw_path)
-            known = self._s.state.registry.get(path)
-            if known is not None and known.signature is not None:
-                return known.signature.size
-            stat = self._s.workspace.stat(path)
-        except (OrchestratorError, OSError):
-            return None
-        return stat.signature.size if stat is not None and stat.kind == "file" else None
 
     def known_files(self) -> int:
         """How many files the registry has."""

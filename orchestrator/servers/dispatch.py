@@ -58,7 +58,7 @@ class Dispatcher:
         self._engine = engine
         self._scheduler = CallScheduler(engine.ticks_us)
         self._heavy = CallScheduler(engine.ticks_us, HEAVY)
-        self._weigher = Weigher(engine.size_at, engine.known_files)
+        self._weigher = Weigher(engine.reader.size_at, engine.known_files)
         self.connections: WeakSet[OpenCalls] = WeakSet()
         self._log = logger("servers")
 

@@ -15,12 +15,13 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import recent_versions
 from orchestrator.core.projections.state import State
 from orchestrator.engine.reads import read_regions
-from orchestrator.engine.reads.read_regions import ReadSets, Stale
+from orchestrator.engine.reads.read_regions import Stale
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.engine.parts import read_sets_of
 from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,7 @@ class Readers:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self.sets = ReadSets(services)
+        self.sets = read_sets_of(services)
         self._lines = [f"line {n}" for n in range(LINES)]
         self._digest: Digest | None = None
 
@@ -65,7 +66,7 @@ class Readers:
     async def stale(self, session: SessionId, *, followed: bool) -> Stale | None:
         reader = self.services.state.sessions.get(session)
         assert reader is not None
-        sets = self.sets if followed else ReadSets(self.services)  # which begins anew
+        sets = self.sets if followed else read_sets_of(self.services)  # which begins anew
         return await sets.stale(session, PATH, reader.views[PATH], news_only=True)
 
     async def append(self, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:

@@ -20,10 +20,13 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.core.projections.read_sets import Rule
+from orchestrator.core.projections.sessions import Sessions
 from orchestrator.engine.caller import ChangeRequest
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
+from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.reads.past_versions import PastVersions
-from orchestrator.engine.services import Services
+from orchestrator.ports.journal import Journal
 
 SLICE = 20
 """Files of one change that are looked at before other callers have their turn: some 5 ms."""
@@ -39,8 +42,17 @@ UNHASHED = Digest("unhashed")
 class FactFinder:
     """Looks, with the locks of the paths held."""
 
-    def __init__(self, services: Services, observer: Observer, past: PastVersions) -> None:
-        self._s, self._observer, self._past = services, observer, past
+    def __init__(
+        self,
+        journal: Journal,
+        contents: Contents,
+        permissions: Permissions,
+        sessions: Sessions,
+        observer: Observer,
+        past: PastVersions,
+    ) -> None:
+        self._journal, self._contents, self._permissions, self._sessions = journal, contents, permissions, sessions
+        self._observer, self._past = observer, past
 
     async def find(self, command: Command, wanted: ChangeRequest) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
@@ -59,7 +71,7 @@ class FactFinder:
                 continue
             base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
-            blind = not self._s.permissions.readable(wanted.caller, path)
+            blind = not self._permissions.readable(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
             facts[path] = Facts(
                 path,
@@ -68,7 +80,7 @@ class FactFinder:
                 base,
                 content_hidden=blind,
                 only_own_changes=alone,
-                edits=self._s.permissions.policy.edits,
+                edits=self._permissions.policy.edits,
             )
         return facts
 
@@ -76,13 +88,13 @@ class FactFinder:
         if present.stat is None:
             return None
         _, digest, data = required(present)
-        return Held(data, digest, present.stat.mode, await self._s.contents.text(digest, data))
+        return Held(data, digest, present.stat.mode, await self._contents.text(digest, data))
 
     async def _alone(self, wanted: ChangeRequest, path: WorkspacePath, base: Base, held: Held) -> bool:
         """Whether the caller made all of the last changes, since the base."""
         if base.digest == held.digest:
             return True
-        rows = await self._s.journal.versions(path, limit=LOOKED_BACK)
+        rows = await self._journal.versions(path, limit=LOOKED_BACK)
         since = [row for row in rows if row.seq > base.version]
         return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
 
@@ -97,16 +109,14 @@ class FactFinder:
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            readable = self._s.permissions.readable(
-                wanted.caller, path
-            )  # else no outcome depends on the content anyway
+            readable = self._permissions.readable(wanted.caller, path)  # else no outcome depends on the content anyway
             base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
-                row = await self._s.journal.version_at(path, base.version)
+                row = await self._journal.version_at(path, base.version)
                 if row is not None:
                     await self._past.permit(wanted.caller, row)
             return base
-        session = self._s.state.sessions.get(wanted.caller.session)
+        session = self._sessions.get(wanted.caller.session)
         seen = session.seen.get(path) if session else None
         implied = seen.base(rule) if seen else None
         if implied is None:
@@ -115,7 +125,7 @@ class FactFinder:
         entry = present.entry
         digest = entry.digest if entry is not None and entry.version == version else None
         if digest is None:
-            row = await self._s.journal.version_at(path, version)
+            row = await self._journal.version_at(path, version)
             digest = row.digest if row is not None else None
         return Base(version, digest, True, whole) if digest is not None else None
 
@@ -129,14 +139,14 @@ class FactFinder:
                 details={"path": path},
             )
         if digest is not None:
-            row = await self._s.journal.version_with(path, digest)
+            row = await self._journal.version_with(path, digest)
             if row is None:
                 raise StaleBase(f"{path} never had the content {digest}", details={"path": path})
             return Base(row.seq, digest)
         at = parse_seq(raw, parameter="base")
-        if at > self._s.journal.head:
+        if at > self._journal.head:
             raise ParameterInvalid("base", f"{show(at)} is ahead of the journal")
-        row = await self._s.journal.version_at(path, at)
+        row = await self._journal.version_at(path, at)
         if row is None or not row.present:
             raise StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
         if entry is not None and entry.version == row.seq and entry.digest is not None:

@@ -61,11 +61,14 @@ class ChangePipeline:
         self, services: Services, observer: Observer, effects: Effects, answers: Answers, past: PastVersions
     ) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
-        self._facts = FactFinder(services, observer, past)
+        self._facts = FactFinder(
+            services.journal, services.contents, services.permissions, services.state.sessions, observer, past
+        )
         self._recorder = ConflictRecorder(
             services.journal, services.notes, services.contents, services.state.pending, answers
         )
-        self.reservations, self._sets = Reservations(services), ReadSets(services)
+        self._sets = ReadSets(services.journal, services.contents, services.recent, services.state)
+        self.reservations = Reservations(services)
         self.repositories, self.permissions = (
             RepositoryGuard(services.workspace),
             ChangePermissions(services.permissions),

@@ -11,6 +11,7 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     ApprovalRequired,
     BinaryFile,
+    OrchestratorError,
     ParameterInvalid,
     escaped,
 )
@@ -64,6 +65,18 @@ class Reader:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
         self._s, self._observer, self._paths, self._past = services, observer, paths, past
+
+    def size_at(self, raw_path: str) -> int | None:
+        """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
+        try:
+            path = self._paths.either(raw_path)
+            known = self._s.state.registry.get(path)
+            if known is not None and known.signature is not None:
+                return known.signature.size
+            stat = self._s.workspace.stat(path)
+        except (OrchestratorError, OSError):
+            return None
+        return stat.signature.size if stat is not None and stat.kind == "file" else None
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
         end = params.end if params.end is not None else params.start + 199

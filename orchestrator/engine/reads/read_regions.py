@@ -14,7 +14,10 @@ from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
 from orchestrator.core.decisions.tracked_regions import Authors, Tracker
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
-from orchestrator.engine.services import Services
+from orchestrator.core.projections.recent_versions import RecentVersions
+from orchestrator.core.projections.state import State
+from orchestrator.engine.contents import Contents
+from orchestrator.ports.journal import Journal
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
@@ -77,9 +80,9 @@ class ReadSets:
     For each session and file there is a tracker. Any of them can be lost at any time: it is then made anew.
     """
 
-    def __init__(self, services: Services) -> None:
-        self._journal, self._contents, self._recent = services.journal, services.contents, services.recent
-        self._registry, self._sessions = services.state.registry, services.state.sessions
+    def __init__(self, journal: Journal, contents: Contents, recent: RecentVersions, state: State) -> None:
+        self._journal, self._contents, self._recent = journal, contents, recent
+        self._registry, self._sessions = state.registry, state.sessions
         self.held = 0
         """The places of all trackers together."""
         self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()

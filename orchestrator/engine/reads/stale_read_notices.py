@@ -41,7 +41,7 @@ class StaleReadNotifier:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
-        self._sets = ReadSets(services)
+        self._sets = ReadSets(services.journal, services.contents, services.recent, services.state)
         self._looked: dict[SessionId, Seq] = {}
         """Up to where the views of each were looked through: the changes before need no other notice."""
         self._looking: dict[SessionId, anyio.Lock] = {}
