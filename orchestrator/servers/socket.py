@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 from itertools import count
-from pathlib import Path
 
 import anyio
 import msgspec
@@ -41,20 +40,15 @@ _ENCODER = msgspec.json.Encoder()
 
 
 async def bind(path: str) -> SocketListener:
-    """A listening socket of mode 0600; a stale one of a dead daemon is replaced."""
-    await to_thread.run_sync(_clear, path)
+    """A listening socket of mode 0600; that of a dead daemon is replaced, and nothing else."""
+    stale = anyio.Path(path)
+    if await stale.is_socket():
+        await stale.unlink()
     old_mask = os.umask(0o177)
     try:
         return await anyio.create_unix_listener(path, mode=0o600, backlog=256)
     finally:
         os.umask(old_mask)
-
-
-def _clear(path: str) -> None:
-    """Take away the socket of a daemon that is gone; nothing else is touched."""
-    stale = Path(path)
-    if stale.is_socket():
-        stale.unlink()
 
 
 class SocketServer:
