@@ -85,7 +85,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     state_dir: str
     socket: str
     workspace_id: str
-    ready_fd: int | None = None  # where to say that the daemon listens, once
+    ready_fd: int | None = None  # where to report, once, that the daemon listens
     watch: bool = True  # note what others do to files as it happens
     variables_fd: int | None = None  # a file of variables for the policy's programs; never read here
 
@@ -140,7 +140,7 @@ class Daemon:
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
                     locations.write_location(self._location("running"))
                 _spare_the_collector()
-                self._tell_ready()
+                self._report_ready()
                 tasks.start_soon(self._import_mcp)
                 await self._stopping.wait()
                 with suppress(OSError):  # on a full disk a client finds out by itself
@@ -310,7 +310,7 @@ class Daemon:
         config = self._config
         return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
 
-    def _tell_ready(self) -> None:
+    def _report_ready(self) -> None:
         self._lock.report("")
         self.starter.report({"ok": True, **self._location("running")._asdict()})
 

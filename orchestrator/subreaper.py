@@ -1,8 +1,8 @@
 """Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT VARIABLES COMMAND…`.
 
 A program that a policy names is somebody else's: what it starts may take a session of its own, and the
-daemon may be killed while it runs. So this process stands between: it inherits every orphan below it
-(a "child subreaper"), is told when its parent dies, and leaves nothing running when it ends. Standard
+daemon may be killed while it runs. So this process is between the two: it inherits every orphan below it
+(a "child subreaper"), gets a signal when its parent dies, and leaves nothing running when it ends. Standard
 library only, started by its path: nothing of the workspace or the environment is imported. On other
 systems than Linux it can't inherit orphans; there the command's process group is all that ends.
 
@@ -26,7 +26,7 @@ NOT_STARTED = 127
 LOOK_S = 0.02
 
 
-class Told(BaseException):
+class EndRequested(BaseException):
     """Somebody wants the command to end."""
 
 
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
     """The command's exit code; 128 and the signal's number for one that a signal ended."""
     parent, command = int(argv[0]), argv[2:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _told)
+        signal.signal(number, _request_end)
     child = None
     try:
         _bind()
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
-    except Told:
+    except EndRequested:
         return 128 + signal.SIGTERM
     else:
         child = None
@@ -72,8 +72,8 @@ def _variables(handed: str) -> dict[bytes, bytes]:
     return {name: value for name, _, value in found if os.fsdecode(name) in names}
 
 
-def _told(number: int, frame: object) -> None:
-    raise Told
+def _request_end(number: int, frame: object) -> None:
+    raise EndRequested
 
 
 def _bind() -> None:

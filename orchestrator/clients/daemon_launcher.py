@@ -62,7 +62,7 @@ def ensure(
 
     `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
     coming up, or ending, is waited for. `doing` is called now and then with what a start is at; `timeout_s` None:
-    wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonDied,
+    wait as long as it takes. Raises DaemonRefused with the daemon's own message, DaemonDied,
     and what `wait_for` and `locations.socket_path` raise.
     """
     found = find(root, state_dir)
@@ -213,4 +213,4 @@ def _location(line: bytes, log: str) -> Location:
         case {"ok": False}:
             raise DaemonRefused(answer)
         case _:
-            raise DaemonDied("the daemon ended before it was ready", hint=f"Its last words are in {log}.")
+            raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")

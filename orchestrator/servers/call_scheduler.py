@@ -114,7 +114,7 @@ class CallScheduler:
             return turn
         turn.granted = anyio.Event()
         self._queue.put(agent, turn)
-        self._hand_out()
+        self._grant_turns()
         try:
             await turn.granted.wait()
         except BaseException:  # cancelled
@@ -134,7 +134,7 @@ class CallScheduler:
             self._grown(turn)
         self._called[turn.agent] = now
         self._called.move_to_end(turn.agent)
-        self._hand_out()
+        self._grant_turns()
 
     def _start(self, turn: Turn) -> None:
         turn.begun_us = self._called[turn.agent] = self._ticks_us()
@@ -145,17 +145,17 @@ class CallScheduler:
         if turn.granted is not None:
             turn.granted.set()
 
-    def _hand_out(self) -> None:
+    def _grant_turns(self) -> None:
         while (following := self._queue.take(self._may)) is not None:
             self._start(following[1])
         if self._queue and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._limits.long_us / 1e6, self._look_again)
+            self._timer = asyncio.get_running_loop().call_later(self._limits.long_us / 1e6, self._on_timer)
 
-    def _look_again(self) -> None:
+    def _on_timer(self) -> None:
         """Calls that run for long make room for others, also while none comes or ends."""
         self._timer = None
         self._note(self._ticks_us())
-        self._hand_out()
+        self._grant_turns()
 
     def _may(self, agent: str) -> bool:
         limits, company = self._limits, len(self._called) > (agent in self._called)

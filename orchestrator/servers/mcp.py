@@ -172,7 +172,7 @@ class _McpTransport:
             text = f"{text}\n{notices_block(notices, _mark)}"
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
-        bare, shown = _apart(result)
+        bare, shown = _split(result)
         plain = msgspec.to_builtins(bare)
         plain.pop("shown", None)
         noticed = {"notices": msgspec.to_builtins(notices)} if notices else {}
@@ -218,7 +218,7 @@ class _McpTransport:
         return types.CallToolResult(content=content, is_error=True)
 
 
-def _apart(result: Any) -> tuple[Any, list[str]]:
+def _split(result: Any) -> tuple[Any, list[str]]:
     """The answer without whole texts, and the lines it shows, each part under a head line of its own.
 
     The diff stays in the answer: some clients give their model nothing but the structured content.

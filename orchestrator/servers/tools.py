@@ -35,7 +35,7 @@ On every tool: the answers of a connection are cut to one size, and what a clien
 _LAST = ("preview", "reason", "request_id")
 """What every change can carry comes after what is its own."""
 
-_UNSAID = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
+_OMITTED = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
@@ -81,12 +81,12 @@ def input_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _short(node: dict[str, Any]) -> dict[str, Any]:
-    """One schema without what need not be said, in plain types: a member that may be null can be left out as well."""
+    """One schema as a model needs it, in plain types: a member that may be null can be left out as well."""
     if "anyOf" in node:
         kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
         text = [kind for kind in kinds if kind.get("type") == "string"]
         node = {**(text or kinds)[0], **{key: value for key, value in node.items() if key != "anyOf"}}
-    short = {key: value for key, value in node.items() if not _is_unsaid(key, value)}
+    short = {key: value for key, value in node.items() if not _is_omitted(key, value)}
     if "properties" in node:
         short.pop("description", None)
         short["properties"] = _properties(node)
@@ -107,7 +107,7 @@ def _is_offered(schema: dict[str, Any]) -> bool:
     return OPERATOR_ONLY not in schema and len(schema.get("enum", "more")) > 1
 
 
-def _is_unsaid(key: str, value: Any) -> bool:
+def _is_omitted(key: str, value: Any) -> bool:
     match key:
         case "default" | "required":
             return not value
@@ -116,7 +116,7 @@ def _is_unsaid(key: str, value: Any) -> bool:
         case "maximum":
             return bool(value >= FAR)
         case _:
-            return key in _UNSAID
+            return key in _OMITTED
 
 
 def _plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:

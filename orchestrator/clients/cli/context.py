@@ -170,7 +170,7 @@ class Command(click.Command):
 
 
 def exit_code(result: r.Result) -> int:
-    """The exit code that an answer stands for."""
+    """The exit code of an answer."""
     match result:
         case r.ChangeAnswer(status="applied" | "preview"):
             return DONE

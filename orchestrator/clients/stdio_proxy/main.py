@@ -39,7 +39,7 @@ Options:
   --help
 """
 
-WORDS = "workspace= state-dir= agent= token-file= toolset= structured max-answer-bytes= help".split()
+OPTIONS = "workspace= state-dir= agent= token-file= toolset= structured max-answer-bytes= help".split()
 
 WELCOME_TIMEOUT_S = 30.0
 
@@ -117,7 +117,7 @@ class Dialler:
 def main(argv: list[str]) -> int:
     """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
     try:
-        given = dict(getopt.getopt(argv, "", WORDS)[0])
+        given = dict(getopt.getopt(argv, "", OPTIONS)[0])
         if given.get("--toolset", "core") not in ("core", "full"):
             raise getopt.GetoptError("--toolset is core or full")
         most = given.get("--max-answer-bytes", "4000")
@@ -159,7 +159,7 @@ def _token(path: str | None) -> str | None:
 
 
 def _complain(error: OrchestratorError) -> None:
-    """Tell the person."""
+    """Show an error to the person."""
     print(f"orchestrator: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"  {error.hint}", file=sys.stderr)
@@ -167,7 +167,7 @@ def _complain(error: OrchestratorError) -> None:
 
 
 def _refuse_all(error: OrchestratorError) -> int:
-    """Tell the person on stderr, and the client in the answer to whatever it asks."""
+    """Show the error to the person on stderr, and to the client as the answer to each request."""
     _complain(error)
     for line in sys.stdin.buffer:
         call = messages.read_message(line).call

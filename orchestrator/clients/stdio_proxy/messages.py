@@ -1,4 +1,4 @@
-"""MCP's lines as the stdio transport needs to see them: who asks, who answers, and what to say for a lost daemon.
+"""MCP's lines as the stdio transport needs to see them: who asks, who answers, and how a lost daemon is reported.
 
 The transport passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
 only to give a write call the `request_id` that makes sending it again safe.

@@ -68,7 +68,7 @@ Dial = Callable[[str | None], Link]
 
 
 Complain = Callable[[OrchestratorError], None]
-"""Tells the person at the terminal why no daemon can be had."""
+"""Shows the person at the terminal why no daemon can be had."""
 
 
 class Sent(NamedTuple):
@@ -99,7 +99,7 @@ class Pipe:
         self._handshake_id: messages.Id | None = None
         self._waiting: list[bytes] = []  # what is no call, for the next link
         self._open: dict[messages.Id, Sent] = {}
-        self._unheard: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
+        self._answered_here: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
 
     def run(self) -> OrchestratorError | None:
         """Returns when the client has closed its side and the daemon has sent its last answer.
@@ -136,7 +136,7 @@ class Pipe:
         message = messages.read_message(line, self._constants.writes)
         constant = self._constants.reply(message)
         if constant is not None:
-            self._say(constant)
+            self._write(constant)
         with self._state:
             if message.call is not None and constant is None and self._link is None and self._trouble is not None:
                 self._trouble = None  # have it tried once more
@@ -159,7 +159,7 @@ class Pipe:
             case "initialize", messages.Call(id=id):
                 self._handshake, self._handshake_id = [message.line], id
                 if constant and linked:
-                    self._unheard.add(id)
+                    self._answered_here.add(id)
             case _, messages.Call() if constant:
                 return False
             case "notifications/initialized", None:
@@ -185,7 +185,7 @@ class Pipe:
                 self._pump(link)
                 with self._state:
                     self._link = None
-                    self._unheard.clear()
+                    self._answered_here.clear()
                 link.close()
                 if self._closing:
                     return
@@ -200,19 +200,19 @@ class Pipe:
     def _pump(self, link: Link) -> None:
         try:
             while (line := link.lines.readline()).endswith(b"\n"):
-                self._hear(line)
+                self._deliver(line)
         except OSError:
             pass  # the same as its end
 
-    def _hear(self, line: bytes) -> None:
+    def _deliver(self, line: bytes) -> None:
         id = messages.replied(line)
         if id is not None:
             with self._state:
                 self._open.pop(id, None)
-                if id in self._unheard:
-                    self._unheard.discard(id)
+                if id in self._answered_here:
+                    self._answered_here.discard(id)
                     return
-        self._say(line)
+        self._write(line)
 
     def _connect(self, patience_s: float) -> None:
         """Put a link up, or report why there is none."""
@@ -243,7 +243,7 @@ class Pipe:
     def _put_up(self, link: Link) -> None:
         """Bring a new connection to where the client believes it is, send it what is open, and make it the link."""
         link.socket.settimeout(REPLAY_TIMEOUT_S)
-        self._tell_lost(link)
+        self._report_lost(link)
         greeted = 0
         while True:
             with self._state:
@@ -265,11 +265,11 @@ class Pipe:
         while (line := link.lines.readline()).endswith(b"\n"):
             if messages.replied(line) == id:
                 if id in self._open:
-                    self._hear(line)
+                    self._deliver(line)
                 return
         raise ConnectionResetError("the daemon closed the connection during the handshake")
 
-    def _tell_lost(self, link: Link) -> None:
+    def _report_lost(self, link: Link) -> None:
         """Answer what was open and is not sent again."""
         with self._state:
             resumed = self._session in (None, link.session)
@@ -281,7 +281,7 @@ class Pipe:
             for call in lost:
                 del self._open[call.id]
         for call in lost:
-            self._say(messages.lost(call))
+            self._write(messages.lost(call))
 
     def _unsent(self, link: Link) -> list[bytes]:
         """The lines that this link has not been sent yet, as if it were now."""
@@ -304,12 +304,12 @@ class Pipe:
             self._trouble, self._failing = trouble, True
             self._state.notify_all()
         for call in calls:
-            self._say(messages.failed(call, trouble))
+            self._write(messages.failed(call, trouble))
         with self._state:
             self._failing = False
             self._state.notify_all()
 
-    def _say(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> None:
         """Write to the client. It has closed its side: there is nothing left to do here."""
         try:
             with self._writing:
