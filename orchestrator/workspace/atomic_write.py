@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import Literal
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, IoFailed, PathError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
@@ -21,12 +21,11 @@ from orchestrator.workspace.confine import Confinement, kind_of, refusal, signat
 from orchestrator.workspace.exchange_verification import (
     UnexpectedContent,
     content,
-    digest_from,
     holds,
     same_directory,
     verify_content,
 )
-from orchestrator.workspace.temporary_file import NEW, dress, sync, write_whole
+from orchestrator.workspace.temporary_file import sync, write_temporary
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _OF_BYTES = ("st_ino", "st_size", "st_mtime_ns")
@@ -56,7 +55,9 @@ class LocalAtomicWrite:
             self._open()
             if self._change.data is not None and self._change.temp is not None:
                 with translated(self._change.path):
-                    self._write_temp(self._change.temp, self._change.data)
+                    self._ours, self.warnings = write_temporary(self._at, self._change, self._parent, self._step)
+                self._in_temp = "ours"
+                self._step("temp_synced")
         except Exception:
             self.abandon()
             raise
@@ -74,41 +75,6 @@ class LocalAtomicWrite:
             else:
                 self._made.append(path)
             self._sync(above)
-
-    def _write_temp(self, temp: str, data: bytes) -> None:
-        change = self._change
-        # Nobody else may read it before it has the mode that it is to have.
-        private = change.before is not None or change.mode is not None
-        handle = self._disk.open_at(self._parent, temp, NEW, 0o600 if private else 0o666)
-        self._in_temp = "ours"
-        try:
-            self._step("temp_created")
-            self._dress(handle)
-            write_whole(self._disk, handle, data, self._step)
-            sync(self._disk, handle, change.path)
-            self._ours = self._disk.stat(handle)
-            if digest_from(self._disk, handle) != change.after:
-                raise IoFailed(
-                    change.path,
-                    "the disk does not give back what was written to it, so nothing was changed",
-                    hint="The disk may be failing. Look at the system's log, then send the same call again.",
-                )
-        finally:
-            self._disk.close(handle)
-        self._step("temp_synced")
-
-    def _dress(self, handle: int) -> None:
-        change = self._change
-        if change.before is not None:
-            # A file that is gone since it was read: `commit` finds that out.
-            with suppress(FileNotFound), self._at.regular(self._parent, self._name, change.path) as (old, found):
-                self.warnings += dress(self._disk, old, handle)
-                if found.st_nlink > 1:
-                    self.warnings += (f"the file had {found.st_nlink} names; this one is now a file of its own",)
-        if change.mode is not None:
-            if change.mode & 0o6000:
-                self.warnings += ("the setuid and setgid bits were dropped",)
-            self._disk.set_mode(handle, change.mode & 0o1777)
 
     # --- commit -------------------------------------------------------------------------
 

@@ -5,19 +5,72 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 
-from orchestrator.core.errors import WritesStopped
+from orchestrator.core.errors import FileNotFound, IoFailed, WritesStopped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import DiskChange
+from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.exchange_verification import digest_from
 
-NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _DROPPED_BITS = stat.S_ISUID | stat.S_ISGID
 _ACL = "system.posix_acl_access"
 _CAPABILITY = "security.capability"
 
 
-def write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
+def write_temporary(
+    at: Confinement, change: DiskChange, parent: int, step: Step
+) -> tuple[os.stat_result, tuple[str, ...]]:
+    """The new content under the change's temporary name, dressed and synced: its stat, and warnings.
+
+    What the disk gives back is hashed. Raises IoFailed, WritesStopped, OSError; then the file is removed again.
+    """
+    disk, temp = at.disk, change.temp or ""
+    # Nobody else may read it before it has the mode that it is to have.
+    private = change.before is not None or change.mode is not None
+    handle = disk.open_at(parent, temp, _NEW, 0o600 if private else 0o666)
+    try:
+        step("temp_created")
+        warnings = _dressed(at, change, parent, handle)
+        _write_whole(disk, handle, change.data or b"", step)
+        sync(disk, handle, change.path)
+        written = disk.stat(handle)
+        if digest_from(disk, handle) != change.after:
+            raise IoFailed(
+                change.path,
+                "the disk does not give back what was written to it, so nothing was changed",
+                hint="The disk may be failing. Look at the system's log, then send the same call again.",
+            )
+    except Exception:
+        with suppress(OSError):  # a leftover is swept at the next start
+            disk.unlink_at(parent, temp)
+        raise
+    finally:
+        disk.close(handle)
+    return written, warnings
+
+
+def _dressed(at: Confinement, change: DiskChange, parent: int, handle: int) -> tuple[str, ...]:
+    """Give the new file what the old one wears, then the mode that the change names; warnings."""
+    warnings: tuple[str, ...] = ()
+    if change.before is not None:
+        name = change.path.rpartition("/")[2]
+        # A file that is gone since it was read: `commit` finds that out.
+        with suppress(FileNotFound), at.regular(parent, name, change.path) as (old, found):
+            warnings += _copy_metadata(at.disk, old, handle)
+            if found.st_nlink > 1:
+                warnings += (f"the file had {found.st_nlink} names; this one is now a file of its own",)
+    if change.mode is not None:
+        if change.mode & 0o6000:
+            warnings += ("the setuid and setgid bits were dropped",)
+        at.disk.set_mode(handle, change.mode & 0o1777)
+    return warnings
+
+
+def _write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
     """Every byte, in two halves with a step after each."""
     view, half = memoryview(data), len(data) // 2
     for part in (view[:half], view[half:]):
@@ -29,7 +82,7 @@ def write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
         step("temp_half_written")
 
 
-def dress(disk: Disk, old: int, new: int) -> tuple[str, ...]:
+def _copy_metadata(disk: Disk, old: int, new: int) -> tuple[str, ...]:
     """Give `new` the owner, group, mode, attributes and ACL of `old`; warnings for what could not be kept.
 
     Done before a byte is written, and never wider than `old`: where its group or its ACL can't
