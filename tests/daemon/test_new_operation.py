@@ -110,8 +110,8 @@ def program(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (api / "line_count.py").write_text(ENTRY)
     edit(
         api / "operations.py",
-        ("api import blame, journal, leases,", "api import blame, journal, leases, line_count,"),
-        ("MODULES = (rollback,", "MODULES = (line_count, rollback,"),
+        ("    journal_operations,\n    rollback,", "    journal_operations,\n    line_count,\n    rollback,"),
+        ("MODULES = (\n", "MODULES = (\n    line_count,\n"),
     )
     monkeypatch.chdir(copy)
     return copy
@@ -122,7 +122,10 @@ def add_handler(program: Path) -> None:
     (engine / "reads/line_counter.py").write_text(HANDLER)
     edit(
         engine / "engine.py",
-        ("api import blame, journal, leases,", "api import blame, journal, leases, line_count,"),
+        (
+            "api import blame, journal_operations, rollback,",
+            "api import blame, journal_operations, line_count, rollback,",
+        ),
         ("from orchestrator.engine.reads.listing import", f"{IMPORT}from orchestrator.engine.reads.listing import"),
         ("        handlers = Handlers(\n", f"        handlers = Handlers(\n{ROW}"),
     )
