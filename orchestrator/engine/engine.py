@@ -8,23 +8,9 @@ from functools import partial
 
 import anyio
 
+from orchestrator.api import administration as admin
 from orchestrator.api import blame, journal_operations, rollback, session_operations, stale_readers, time_travel
 from orchestrator.api import operations as o
-from orchestrator.api.administration import (
-    AGENT_ADD,
-    AGENT_LIST,
-    AGENT_REVOKE,
-    APPROVALS_LIST,
-    APPROVALS_SHOW,
-    APPROVE,
-    APPROVER_CREATE,
-    APPROVER_RESET,
-    DENY,
-    POLICY_CHECK,
-    POLICY_RELOAD,
-    STATUS,
-    STOP,
-)
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD, JOURNAL_VERIFY, WORKSPACE_CHECK
@@ -169,22 +155,22 @@ class Engine:
             handled_by(time_travel.TREE_AT, travel.tree_at),
             handled_by(time_travel.CONTENT_AT, travel.content_at),
             handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
-            handled_by(STATUS, administration.status),
-            handled_by(APPROVALS_LIST, self._approvals.approvals_list),
-            handled_by(APPROVALS_SHOW, self._approvals.approvals_show),
-            handled_by(APPROVE, self._approvals.approve),
-            handled_by(DENY, self._approvals.deny),
-            handled_by(AGENT_ADD, administration.agent_add),
-            handled_by(AGENT_REVOKE, administration.agent_revoke),
-            handled_by(AGENT_LIST, administration.agent_list),
-            handled_by(APPROVER_CREATE, administration.approver_create),
-            handled_by(APPROVER_RESET, administration.approver_reset),
-            handled_by(POLICY_CHECK, administration.policy_check),
-            handled_by(POLICY_RELOAD, administration.policy_reload),
+            handled_by(admin.STATUS, administration.status),
+            handled_by(admin.APPROVALS_LIST, self._approvals.approvals_list),
+            handled_by(admin.APPROVALS_SHOW, self._approvals.approvals_show),
+            handled_by(admin.APPROVE, self._approvals.approve),
+            handled_by(admin.DENY, self._approvals.deny),
+            handled_by(admin.AGENT_ADD, administration.agent_add),
+            handled_by(admin.AGENT_REVOKE, administration.agent_revoke),
+            handled_by(admin.AGENT_LIST, administration.agent_list),
+            handled_by(admin.APPROVER_CREATE, administration.approver_create),
+            handled_by(admin.APPROVER_RESET, administration.approver_reset),
+            handled_by(admin.POLICY_CHECK, administration.policy_check),
+            handled_by(admin.POLICY_RELOAD, administration.policy_reload),
             handled_by(JOURNAL_VERIFY, self._verification.journal_verify),
             handled_by(JOURNAL_REBUILD, checks.journal_rebuild),
             handled_by(WORKSPACE_CHECK, checks.workspace_check),
-            handled_by(STOP, administration.stop),
+            handled_by(admin.STOP, administration.stop),
             handled_by(session_operations.RESERVE_PATHS, self._leaser.reserve_paths),
             handled_by(session_operations.RELEASE_PATHS, self._leaser.release_paths),
             handled_by(journal_operations.JOURNAL_EXPORT, auditor.journal_export),
