@@ -31,7 +31,6 @@ from orchestrator.core.text.encoding import (
     EMPTY,
     Document,
     Edit,
-    EncodingUncertain,
     NotEncodable,
     decode,
     edits_between,
@@ -286,8 +285,8 @@ def _encoded(document: Document, path: WorkspacePath) -> bytes:
 
 def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncodable:
     """The refusal of a text that the file's encoding cannot hold, or may hold in another way than it seems."""
-    uncertain, character = isinstance(error, EncodingUncertain), named(error.character)
-    if uncertain:
+    character = named(error.character)
+    if error.uncertain:
         why = f"{character} can't be written, for it is not certain that the file's encoding is {error.encoding}"
         hint = "Write it in ASCII, for example as an escape, or save the file as UTF-8 first."
     else:
@@ -298,6 +297,6 @@ def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncod
         "line": error.line,
         "character": f"U+{ord(error.character):04X}",
         "encoding": error.encoding,
-        **({"uncertain": True} if uncertain else {}),
+        **({"uncertain": True} if error.uncertain else {}),
     }
     return refused

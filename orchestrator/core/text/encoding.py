@@ -7,9 +7,9 @@ touches the bytes of the lines that it names and no others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -47,19 +47,15 @@ _EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr", "": "none"}
 
 
 class NotEncodable(ValueError):
-    """The encoding has no bytes for a character; `line` is 1-based."""
+    """The encoding has no bytes for a character; `line` is 1-based.
 
-    def __init__(self, character: str, line: int, encoding: str) -> None:
-        super().__init__(f"line {line}: {encoding} cannot hold U+{ord(character):04X}")
-        self.character, self.line, self.encoding = character, line, encoding
+    `uncertain`: little speaks for the encoding, so the file may write the character in another way.
+    """
 
-
-class EncodingUncertain(NotEncodable):
-    """The encoding is a guess for which little speaks, and the character may be written in another way in the file."""
-
-    def __init__(self, character: str, line: int, encoding: str) -> None:
-        super().__init__(character, line, encoding)
-        self.args = (f"line {line}: it is not certain that {encoding} is how the file writes {named(character)}",)
+    def __init__(self, character: str, line: int, encoding: str, *, uncertain: bool = False) -> None:
+        why = "it is not certain that {} is how the file writes {}" if uncertain else "{} cannot hold {}"
+        super().__init__(f"line {line}: {why.format(encoding, named(character))}")
+        self.character, self.line, self.encoding, self.uncertain = character, line, encoding, uncertain
 
 
 PACKED_LINES = 4096
@@ -120,9 +116,8 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 def _unpacked(
     pieces: tuple[str, ...], encoding: Encoding, kept: dict[int, bytes], runs: frozenset[str] | None
 ) -> Document:
-    cut = [split(piece) for piece in pieces]
-    lines, ends = (tuple(chain.from_iterable(piece[n] for piece in cut)) for n in (0, 1))
-    return Document(lines, ends, encoding, kept, runs)
+    lines, ends = split("".join(pieces))
+    return Document(tuple(lines), tuple(ends), encoding, kept, runs)
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -178,27 +173,23 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
 def encode(doc: Document) -> bytes:
     """The document's bytes; of what `decode` gave, exactly the bytes that it was given.
 
-    Raises NotEncodable for the first character that the encoding lacks, EncodingUncertain for one that a
-    document in doubt has not had before.
+    Raises NotEncodable for the first character that the encoding lacks, or that a document in doubt has not had
+    before.
     """
     _check_runs(doc)
-    codec = CODECS[doc.encoding]
-    body = b"".join(_pieces(doc, codec))
-    return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
-
-
-def _pieces(doc: Document, codec: str) -> Iterator[bytes]:
-    step = 1 if doc.kept else PACKED_LINES
+    codec, step = CODECS[doc.encoding], 1 if doc.kept else PACKED_LINES
+    pieces = [MARKS.get(doc.encoding, b"")]
     for at in range(0, len(doc.lines), step):
         try:
             if at in doc.kept:
-                yield doc.kept[at] + doc.ends[at].encode(codec)
+                pieces.append(doc.kept[at] + doc.ends[at].encode(codec))
             else:
-                yield join(doc.lines[at : at + step], doc.ends[at : at + step]).encode(codec)
+                pieces.append(join(doc.lines[at : at + step], doc.ends[at : at + step]).encode(codec))
         except UnicodeEncodeError as error:
             ends = split(error.object[: error.start])[1]
             line = at + len(ends) - ends.count("") + 1
             raise NotEncodable(error.object[error.start], line, doc.encoding) from None
+    return b"".join(pieces)
 
 
 def with_runs_of(doc: Document, *others: Document) -> Document:
@@ -216,7 +207,7 @@ def _check_runs(doc: Document) -> None:
     for run in RUN.finditer(text):
         if run[0] not in doc.runs:
             new = next((character for character in run[0] if character not in known), run[0][0])
-            raise EncodingUncertain(new, text.count("\n", 0, run.start()) + 1, doc.encoding)
+            raise NotEncodable(new, text.count("\n", 0, run.start()) + 1, doc.encoding, uncertain=True)
 
 
 EMPTY = Document((), ())
@@ -240,12 +231,12 @@ def reads_back(doc: Document, data: bytes) -> bool:
 
 def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
     """UTF-16, unless it has a NUL early on, or too many pieces that are no character and is not `known` to be text."""
-    text = holds(body, encoding)
-    if text is not None:
-        return None if "\0" in text[:SNIFFED_BYTES] else _document(body, encoding)
-    text = body.decode(CODECS[encoding], "replace")
-    damaged = text.count(bytelines.DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
-    return None if "\0" in text[:SNIFFED_BYTES] or (damaged and not known) else _with_kept(body, encoding)
+    sound = holds(body, encoding)
+    text = body.decode(CODECS[encoding], "replace") if sound is None else sound
+    damaged = sound is None and text.count(bytelines.DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
+    if "\0" in text[:SNIFFED_BYTES] or (damaged and not known):
+        return None
+    return _with_kept(body, encoding) if sound is None else new_document(sound, encoding)
 
 
 def _remembered(data: bytes, name: str | None) -> Document | None:

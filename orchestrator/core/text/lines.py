@@ -32,17 +32,12 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
-    if "\r" not in text:
+    if "\r" in text:
+        pieces = _END.split(text)
+        lines, ends = pieces[::2], pieces[1::2]
+    else:
         lines = text.split("\n")
-        ends = ["\n"] * len(lines)
-        if lines[-1]:
-            ends[-1] = ""
-        else:
-            lines.pop()
-            ends.pop()
-        return lines, ends
-    pieces = _END.split(text)
-    lines, ends = pieces[::2], pieces[1::2]
+        ends = ["\n"] * (len(lines) - 1)
     if lines[-1]:
         ends.append("")
     else:
