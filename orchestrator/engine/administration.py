@@ -8,22 +8,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 from anyio import to_thread
 
+from orchestrator.api import administration as a
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.administration import (
-    AgentAdd,
-    AgentLine,
-    AgentRevoke,
-    Agents,
-    AgentToken,
-    ApproverCode,
-    Health,
-    PolicyCheck,
-    PolicyProblem,
-    PolicyReport,
-    SessionLine,
-    StatusInfo,
-)
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
@@ -79,7 +66,7 @@ class Administration:
         self._verification = verification
         self._reservations = Reservations(services)
 
-    async def status(self, caller: Caller, call: Call, params: p.Params) -> StatusInfo:
+    async def status(self, caller: Caller, call: Call, params: p.Params) -> a.StatusInfo:
         pending = self._s.state.pending
         amiss = []
         if not self._gate.is_set:
@@ -87,7 +74,7 @@ class Administration:
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")
-        return StatusInfo(
+        return a.StatusInfo(
             pid=self._facts.pid,
             version=self._facts.version,
             socket=self._facts.socket,
@@ -96,7 +83,7 @@ class Administration:
             state_dir=self._facts.state_dir,
             head=show(self._s.state.head),
             sessions=tuple(
-                SessionLine(
+                a.SessionLine(
                     session=item.id,
                     agent=item.agent,
                     agent_class=item.agent_class,
@@ -109,7 +96,7 @@ class Administration:
             ),
             approvals=sum(1 for _ in pending.waiting()),
             conflicts=sum(1 for _ in pending.open_conflicts()),
-            health=Health(
+            health=a.Health(
                 state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching.health,
@@ -145,7 +132,7 @@ class Administration:
 
     # --- who may call -----------------------------------------------------------------
 
-    async def agent_add(self, caller: Caller, call: Call, params: AgentAdd) -> AgentToken:
+    async def agent_add(self, caller: Caller, call: Call, params: a.AgentAdd) -> a.AgentToken:
         await self._gate.check(caller, params.approver)
         if is_reserved(params.name):
             raise ParameterInvalid("name", f"{params.name} is reserved")
@@ -159,9 +146,9 @@ class Administration:
             token_hash=hashlib.sha256(token.encode()).hexdigest(),
         )
         await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
-        return AgentToken(name=params.name, agent_class=params.agent_class, token=token)
+        return a.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
 
-    async def agent_revoke(self, caller: Caller, call: Call, params: AgentRevoke) -> r.Done:
+    async def agent_revoke(self, caller: Caller, call: Call, params: a.AgentRevoke) -> r.Done:
         await self._gate.check(caller, params.approver)
         if self._s.state.identities.get(params.name) is None:
             raise VersionUnknown(f"there is no agent {params.name}", hint="`orchestrator agent list` shows them.")
@@ -169,10 +156,10 @@ class Administration:
         await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.Done(message=f"{params.name} may not call any more")
 
-    async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> Agents:
-        return Agents(
+    async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> a.Agents:
+        return a.Agents(
             agents=tuple(
-                AgentLine(
+                a.AgentLine(
                     name=agent.name,
                     agent_class=agent.agent_class,
                     token="revoked" if agent.revoked else "yes" if agent.token_hash else "asserted",
@@ -181,31 +168,31 @@ class Administration:
             )
         )
 
-    async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> ApproverCode:
-        return ApproverCode(approver_code=await self._gate.create())
+    async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> a.ApproverCode:
+        return a.ApproverCode(approver_code=await self._gate.create())
 
-    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> ApproverCode:
-        return ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
+    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> a.ApproverCode:
+        return a.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
 
     # --- policy -----------------------------------------------------------------------
 
-    async def policy_check(self, caller: Caller, call: Call, params: PolicyCheck) -> PolicyReport:
+    async def policy_check(self, caller: Caller, call: Call, params: a.PolicyCheck) -> a.PolicyReport:
         problems = check_policy(params.text, params.source)
         rules = 0 if problems else len(parse_policy(params.text, source=params.source).rules)
-        return PolicyReport(
+        return a.PolicyReport(
             source=params.source,
             ok=not problems,
-            problems=tuple(PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
+            problems=tuple(a.PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
             rules=rules,
         )
 
-    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> PolicyReport:
+    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> a.PolicyReport:
         await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._facts.read_policy)
         policy = parse_policy(text, source=source)
         policy = policy.guarding(self._s.permissions.policy.own_state)
         await self.load(policy)
-        return PolicyReport(source=source, ok=True, rules=len(policy.rules))
+        return a.PolicyReport(source=source, ok=True, rules=len(policy.rules))
 
     async def load(self, policy: Policy) -> None:
         """Let a policy decide from now on, and say so in the journal."""

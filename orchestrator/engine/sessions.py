@@ -13,17 +13,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.session_operations import (
-    BeginTask,
-    EndTask,
-    OwnChange,
-    PendingEdit,
-    RecentRead,
-    SessionInfo,
-    SessionStatus,
-    TaskAnswer,
-    TaskInfo,
-)
+from orchestrator.api import session_operations as a
 from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
@@ -56,13 +46,13 @@ class SessionService:
         self._s, self._answers, self._noticer = services, answers, noticer
         self._reservations = Reservations(services)
 
-    async def session_status(self, caller: Caller, call: Call, params: SessionStatus) -> SessionInfo:
+    async def session_status(self, caller: Caller, call: Call, params: a.SessionStatus) -> a.SessionInfo:
         session = self._session(caller)
         reservations = self._reservations
         leases = reservations.live() if params.all_leases else reservations.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
         stale_paths = {notice.path for notice in stale}
-        info = SessionInfo(
+        info = a.SessionInfo(
             session=session.id,
             agent=session.agent,
             agent_class=session.agent_class,
@@ -75,7 +65,7 @@ class SessionService:
             ),
             pending=self._pending(caller),
             uncommitted_changes=tuple(
-                OwnChange(
+                a.OwnChange(
                     change=show(made.change),
                     version_id=show(made.version),
                     operation=made.operation,
@@ -86,7 +76,7 @@ class SessionService:
             ),
             tasks=tuple(
                 [
-                    TaskInfo(
+                    a.TaskInfo(
                         task=show(task.task),
                         title=await self._title(task.task),
                         session=task.session,
@@ -102,14 +92,14 @@ class SessionService:
         )
         return session_page(info, params, call.room)
 
-    def _pending(self, caller: Caller) -> tuple[PendingEdit, ...]:
+    def _pending(self, caller: Caller) -> tuple[a.PendingEdit, ...]:
         waiting = [
-            PendingEdit(id=show(a.seq), kind="approval", path=a.request.paths[0].path, since=a.at)
-            for a in self._s.state.pending.waiting()
-            if a.agent == caller.agent
+            a.PendingEdit(id=show(item.seq), kind="approval", path=item.request.paths[0].path, since=item.at)
+            for item in self._s.state.pending.waiting()
+            if item.agent == caller.agent
         ]
         conflicts = [
-            PendingEdit(id=show(c.seq), kind="conflict", path=c.found.path, since=c.at)
+            a.PendingEdit(id=show(c.seq), kind="conflict", path=c.found.path, since=c.at)
             for c in self._s.state.pending.open_conflicts()
             if c.agent == caller.agent
         ]
@@ -129,12 +119,12 @@ class SessionService:
         recorded = await self._s.journal.event(task)
         return recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
 
-    async def begin_task(self, caller: Caller, call: Call, params: BeginTask) -> TaskAnswer:
+    async def begin_task(self, caller: Caller, call: Call, params: a.BeginTask) -> a.TaskAnswer:
         event = TaskBegun(session=caller.session, title=params.title)
         recorded = await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
-        return TaskAnswer(task=show(recorded[0].seq), title=params.title, ended=False)
+        return a.TaskAnswer(task=show(recorded[0].seq), title=params.title, ended=False)
 
-    async def end_task(self, caller: Caller, call: Call, params: EndTask) -> TaskAnswer:
+    async def end_task(self, caller: Caller, call: Call, params: a.EndTask) -> a.TaskAnswer:
         number = parse_seq(params.task, parameter="task")
         if number not in self._session(caller).tasks:
             raise VersionUnknown(
@@ -144,9 +134,9 @@ class SessionService:
         await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         return await self.ended(number)
 
-    async def ended(self, task: Seq) -> TaskAnswer:
+    async def ended(self, task: Seq) -> a.TaskAnswer:
         """The answer to the end of a task, also when it is asked for again."""
-        return TaskAnswer(task=show(task), title=await self._title(task), ended=True)
+        return a.TaskAnswer(task=show(task), title=await self._title(task), ended=True)
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
@@ -179,10 +169,10 @@ class SessionService:
         return session
 
 
-def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> RecentRead:
+def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> a.RecentRead:
     coverage = seen.coverage(seen.newest) if seen.newest else None
     lines = ", ".join(f"{span.start}-{span.end}" for span in coverage.ranges) if coverage else ""
-    return RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
+    return a.RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
 
 
 MOST_OWED = 10_000
@@ -264,7 +254,7 @@ NEXT_BYTES = 150
 _CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
 
 
-def session_page(info: SessionInfo, params: SessionStatus, room: AnswerSpace) -> SessionInfo:
+def session_page(info: a.SessionInfo, params: a.SessionStatus, room: AnswerSpace) -> a.SessionInfo:
     """What fits of the lists, from the cursor on: a list, and an item of it. Raises ParameterInvalid."""
     start = _CURSOR.fullmatch(params.cursor or f"{LISTS[0]}:0")
     if start is None:
@@ -286,7 +276,7 @@ def session_page(info: SessionInfo, params: SessionStatus, room: AnswerSpace) ->
     return msgspec.structs.replace(empty, **page, next=follow)
 
 
-def _items(info: SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
+def _items(info: a.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
     """The items of a list; one that is too long comes as several, each with some of its parts."""
     member = PARTS.get(name)
     if member is None:

@@ -14,16 +14,8 @@ from typing import Any
 import click
 import pytest
 
+from orchestrator.api import administration as a
 from orchestrator.api import results as r
-from orchestrator.api.administration import (
-    AgentToken,
-    ApproverCode,
-    Health,
-    PolicyProblem,
-    PolicyReport,
-    SessionLine,
-    StatusInfo,
-)
 from orchestrator.api.conflicts import ConflictInfo, Conflicts
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_checks import WorkspaceReport
@@ -55,7 +47,7 @@ def file_text(text: str, *, truncated: bool = False) -> r.FileText:
     )
 
 
-STATUS = StatusInfo(
+STATUS = a.StatusInfo(
     pid=4711,
     version="0.1",
     socket="/run/s.sock",
@@ -63,10 +55,12 @@ STATUS = StatusInfo(
     workspace_id="1d",
     state_dir="/state",
     head="@9",
-    sessions=(SessionLine(session="s-1", agent="ev\x1bil", agent_class="cloud", asserted=True, client="x", open=True),),
+    sessions=(
+        a.SessionLine(session="s-1", agent="ev\x1bil", agent_class="cloud", asserted=True, client="x", open=True),
+    ),
     approvals=2,
     conflicts=0,
-    health=Health(
+    health=a.Health(
         state="ok",
         baseline="done",
         amiss=("plugin tags: failed, no installed package has it", "run `orchestrator up` in a terminal"),
@@ -98,10 +92,10 @@ ANSWERS: dict[str, r.Result | Refusal] = {
     "list_conflicts": Conflicts(conflicts=(CONFLICT,)),
     "resolve_conflict": change("dropped"),
     "approve": change("applied", version_id="@8"),
-    "agent_add": AgentToken(name="bot", agent_class="review", token="secret"),
-    "approver_create": ApproverCode(approver_code=CODE),
-    "policy_check": PolicyReport(
-        source="p.toml", ok=False, problems=(PolicyProblem(line=3, key="rules", message="what?"),)
+    "agent_add": a.AgentToken(name="bot", agent_class="review", token="secret"),
+    "approver_create": a.ApproverCode(approver_code=CODE),
+    "policy_check": a.PolicyReport(
+        source="p.toml", ok=False, problems=(a.PolicyProblem(line=3, key="rules", message="what?"),)
     ),
     "get_diff": Refusal(code="denied", message="a rule says\x07 no", hint="Ask a person."),
     "workspace_check": WorkspaceReport(ok=True, files=12, differences=()),

@@ -10,14 +10,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from orchestrator.api.conflicts import (
-    LIST_CONFLICTS,
-    RESOLVE_CONFLICT,
-    ConflictInfo,
-    Conflicts,
-    ListConflicts,
-    ResolveConflict,
-)
+from orchestrator.api import conflicts as c
 from orchestrator.clients.cli.context import DONE, Command, Settings, usage
 from orchestrator.clients.cli.operation_commands import TextFile, command
 from orchestrator.core.errors import CallerError, escaped
@@ -44,15 +37,15 @@ class MarkersLeft(
     """The edited file still has a conflict marker."""
 
 
-@command(LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
-def conflicts_list(settings: Settings, params: ListConflicts) -> int:
+@command(c.LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
+def conflicts_list(settings: Settings, params: c.ListConflicts) -> int:
     """The open conflicts: how far each is, who reviews it, and until when."""
-    page = settings.ask(LIST_CONFLICTS, params)
+    page = settings.ask(c.LIST_CONFLICTS, params)
     found = page.conflicts
     while page.cursor is not None:
-        page = settings.ask(LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
+        page = settings.ask(c.LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
         found += page.conflicts
-    return settings.show(Conflicts(conflicts=found))
+    return settings.show(c.Conflicts(conflicts=found))
 
 
 @click.command("show", cls=Command)
@@ -85,7 +78,7 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
 
 
 @command(
-    RESOLVE_CONFLICT,
+    c.RESOLVE_CONFLICT,
     files=("content",),
     options=(
         click.Option(["--choose", "choice"], type=click.Choice(["current", "proposed"]), help="The side to keep."),
@@ -104,17 +97,17 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
     ),
     prepare=_chosen,
 )
-def conflicts_resolve(settings: Settings, params: ResolveConflict) -> int:
+def conflicts_resolve(settings: Settings, params: c.ResolveConflict) -> int:
     """Resolve a conflict, in one of these ways."""
-    answer = settings.ask(RESOLVE_CONFLICT, params)
+    answer = settings.ask(c.RESOLVE_CONFLICT, params)
     if answer.status != "dropped":
         return settings.show(answer)
     settings.show(answer, [f"resolved: {escaped(answer.message)}"])  # the file holds already what was chosen
     return DONE
 
 
-def _find(settings: Settings, conflict: str) -> ConflictInfo:
-    (found,) = settings.call(LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
+def _find(settings: Settings, conflict: str) -> c.ConflictInfo:
+    (found,) = settings.call(c.LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
     return found
 
 
@@ -128,7 +121,7 @@ def _sides(given: str) -> tuple[Side, ...]:
     return tuple("current" if side == "current" else "proposed" for side in found)
 
 
-def _edited(found: ConflictInfo) -> str:
+def _edited(found: c.ConflictInfo) -> str:
     """What a person makes of the file. Raises EditEmpty, MarkersLeft."""
     if found.marked is None:
         why = "is too long to be edited so" if found.texts_left_out else "has no lines to choose from"

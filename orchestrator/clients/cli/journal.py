@@ -13,19 +13,10 @@ from typing import Any
 import click
 import msgspec
 
+from orchestrator.api import journal_operations as k
 from orchestrator.api import parameters as p
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD
-from orchestrator.api.journal_operations import (
-    JOURNAL_ARCHIVE,
-    JOURNAL_EXPORT,
-    JOURNAL_QUERY,
-    JOURNAL_REDACT,
-    ExportPage,
-    JournalExport,
-    JournalFilter,
-    JournalQuery,
-)
 from orchestrator.api.operations import FILE_HISTORY
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
@@ -48,16 +39,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins with one of these is a formula to the programs that people open such files with."""
 
 
-query = OperationCommand(JOURNAL_QUERY, defaults={"limit": 20})
+query = OperationCommand(k.JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
-    JOURNAL_ARCHIVE,
+    k.JOURNAL_ARCHIVE,
     about="Move old events into compressed files with a checksum; they stay readable.",
     options=(click.Option(["--before"], required=True, metavar="@N", help="Every event before this one."),),
 )
 
 
 @command(
-    JOURNAL_QUERY,
+    k.JOURNAL_QUERY,
     name="log",
     defaults={"limit": 20},
     options=(
@@ -65,9 +56,9 @@ archive = OperationCommand(
         click.Option(["--from", "from_"], metavar="@N", help="With --follow: also those since @N."),
     ),
 )
-def log(settings: Settings, params: JournalQuery, *, follow: bool, from_: str | None) -> int:
+def log(settings: Settings, params: k.JournalQuery, *, follow: bool, from_: str | None) -> int:
     """The versions of a file; without PATH, or with a filter, the journal's events."""
-    filters = {name for name in JournalFilter.__struct_fields__ if getattr(params, name) is not None}
+    filters = {name for name in k.JournalFilter.__struct_fields__ if getattr(params, name) is not None}
     if follow:
         if filters - {"path", "kind"}:
             usage("--follow goes with PATH, --kind and --from")
@@ -77,7 +68,7 @@ def log(settings: Settings, params: JournalQuery, *, follow: bool, from_: str | 
         usage("--from goes with --follow")
     if params.path is not None and filters == {"path"}:
         return settings.run(FILE_HISTORY, params.path, limit=params.limit, cursor=params.cursor)
-    return settings.show(settings.ask(JOURNAL_QUERY, params))
+    return settings.show(settings.ask(k.JOURNAL_QUERY, params))
 
 
 def _follow(settings: Settings, wanted: Subscribe) -> int:
@@ -111,19 +102,19 @@ _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, out
 _FORMAT = click.Option(["--format"], type=click.Choice(["jsonl", "csv"]), default="jsonl", help="JSON Lines, or CSV.")
 
 
-@command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT, _FORMAT))
-def export(settings: Settings, params: JournalExport, *, out: str | None, format: str) -> int:
+@command(k.JOURNAL_EXPORT, hide=("limit",), options=(_OUT, _FORMAT))
+def export(settings: Settings, params: k.JournalExport, *, out: str | None, format: str) -> int:
     """Write the journal's events out, oldest first, as JSON Lines or CSV; with --json as the text of one document."""
     events, more, texts = 0, True, list[str]()
     with new_file(settings, out) as file, settings.connect() as connection:
         write = file.write if file is not None else texts.append if settings.json else partial(_print, format)
         while more:
-            page = connection.call(JOURNAL_EXPORT, params)
+            page = connection.call(k.JOURNAL_EXPORT, params)
             write(page.text if format == "jsonl" else csv_lines(page.text, header=params.after == "@0"))
             events, more = events + page.events, page.more
             params = msgspec.structs.replace(params, after=page.after)
     if settings.json:
-        return settings.show(ExportPage(text="".join(texts), events=events, after=page.after))
+        return settings.show(k.ExportPage(text="".join(texts), events=events, after=page.after))
     echo(f"{plural(events, 'event')}; the last is {page.after}", err=True)
     return DONE
 
@@ -182,7 +173,7 @@ def _one_of_both(settings: Settings, typed: dict[str, Any]) -> None:
 
 
 redact = OperationCommand(
-    JOURNAL_REDACT,
+    k.JOURNAL_REDACT,
     about="Take the texts of an event, or a content, out of the journal for good. It can't be undone.",
     options=(
         click.Argument(["event"], metavar="@N", required=False),

@@ -13,39 +13,23 @@ from typing import Any
 import click
 import msgspec
 
+from orchestrator.api import administration as a
+from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
-from orchestrator.api.administration import (
-    AgentLine,
-    Agents,
-    AgentToken,
-    ApprovalInfo,
-    Approvals,
-    ApproverCode,
-    PolicyProblem,
-    PolicyReport,
-    SessionLine,
-)
 from orchestrator.api.blame import Changes, PathChanged
 from orchestrator.api.conflicts import ConflictInfo, Conflicts
-from orchestrator.api.journal_checks import (
-    DiskDifference,
-    RebuildAnswer,
-    SignedCheckpoint,
-    VerifyAnswer,
-    WorkspaceReport,
-)
 from orchestrator.api.session_operations import LeaseAnswer, LeaseInfo, OwnChange, PendingEdit, RecentRead, TaskInfo
 from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, notice_text, seen_span
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
 
 SUMMARIES: dict[type[r.Result], str] = {
-    PolicyReport: "{source}: {rules:rule}",
-    VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
-    RebuildAnswer: "{events:event} replayed into {projections}",
-    WorkspaceReport: "{files:file} compared",
+    a.PolicyReport: "{source}: {rules:rule}",
+    c.VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
+    c.RebuildAnswer: "{events:event} replayed into {projections}",
+    c.WorkspaceReport: "{files:file} compared",
     t.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
     t.Replayed: "{files:file} of {at}, {bytes:byte}, in {into}",
     m.BackupAnswer: "the journal up to {head} is in {directory}, verified",
@@ -56,24 +40,24 @@ SUMMARIES: dict[type[r.Result], str] = {
 ALONE: dict[type[r.Result], str] = {
     **dict.fromkeys((r.Done, m.ArchiveAnswer, m.RestoreAnswer, m.ResetAnswer, m.AdoptAnswer), "{message}"),
     m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
-    AgentToken: "{token}",
-    ApproverCode: "New approver code, shown this once: {approver_code}",
-    SignedCheckpoint: "{text}",
-    **dict.fromkeys((Approvals, Agents, Conflicts, r.History, Changes, StaleReadersAnswer), ""),
+    a.AgentToken: "{token}",
+    a.ApproverCode: "New approver code, shown this once: {approver_code}",
+    c.SignedCheckpoint: "{text}",
+    **dict.fromkeys((a.Approvals, a.Agents, Conflicts, r.History, Changes, StaleReadersAnswer), ""),
 }
 """The same for answers of which only that and their lists are shown."""
 
 EMPTY: dict[type[r.Result], str] = {
-    Approvals: "nothing waits for an approval",
+    a.Approvals: "nothing waits for an approval",
     Conflicts: "no conflict is open",
     StaleReadersAnswer: "nobody has a stale view of {path}",
 }
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
-    ApprovalInfo: "approval, since, agent, operation, paths, reason",
-    AgentLine: "name, agent_class, token",
-    PolicyProblem: "line, key, message",
-    DiskDifference: "path, kind, journal|absent, disk|absent",
+    a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
+    a.AgentLine: "name, agent_class, token",
+    a.PolicyProblem: "line, key, message",
+    c.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
@@ -82,7 +66,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     OwnChange: "change, operation, paths, at",
     TaskInfo: "task, title, agent, since",
     LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
-    SessionLine: "agent, asserted, agent_class, client, session",
+    a.SessionLine: "agent, asserted, agent_class, client, session",
     t.NotWritten: "path, reason, message",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, kind, added, removed, path, moved_from",

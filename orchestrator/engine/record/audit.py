@@ -6,14 +6,7 @@ from functools import cache, partial
 
 import msgspec
 
-from orchestrator.api.journal_operations import (
-    EntryPath,
-    ExportPage,
-    JournalEntry,
-    JournalExport,
-    JournalPage,
-    JournalQuery,
-)
+from orchestrator.api import journal_operations as k
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import outcome_of, tag_of
@@ -46,22 +39,22 @@ class Auditor:
         self._journal, self._permissions = journal, permissions
         self._finder = EventSearch(journal, paths)
 
-    async def journal_query(self, caller: Caller, call: Call, params: JournalQuery) -> JournalPage:
+    async def journal_query(self, caller: Caller, call: Call, params: k.JournalQuery) -> k.JournalPage:
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         wanted = await self._finder.wanted(caller, params)
         if wanted is None:
-            return JournalPage(entries=())
+            return k.JournalPage(entries=())
         found = await newest(self._journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
         entries = Entries(self._journal, self._permissions, caller)
         answer = tuple([await entries.entry(item, path=wanted.path) for item in page])
         if len(found.events) > params.limit:
-            return JournalPage(entries=answer, cursor=answer[-1].seq)
+            return k.JournalPage(entries=answer, cursor=answer[-1].seq)
         if found.last is None:
-            return JournalPage(entries=answer)
-        return JournalPage(entries=answer, cursor=show(found.last), partial=True)
+            return k.JournalPage(entries=answer)
+        return k.JournalPage(entries=answer, cursor=show(found.last), partial=True)
 
-    async def journal_export(self, caller: Caller, call: Call, params: JournalExport) -> ExportPage:
+    async def journal_export(self, caller: Caller, call: Call, params: k.JournalExport) -> k.ExportPage:
         after = parse_seq(params.after, parameter="after")
         wanted = await self._finder.wanted(caller, params)
         lines: list[str] = []
@@ -76,7 +69,7 @@ class Auditor:
                 if size > PAGE_CHARACTERS:
                     last = item.seq
                     break
-        return ExportPage(
+        return k.ExportPage(
             text="".join(lines),
             events=len(lines),
             after=show(self._journal.head if last is None else last),
@@ -91,14 +84,14 @@ class Entries:
         self._journal = journal
         self._readable = cache(partial(permissions.readable, caller))
 
-    async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> JournalEntry:
+    async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> k.JournalEntry:
         """One event; with `path` a scan's list is cut down to it."""
         event, call = item.event, item.origin.call
         if path is not None and isinstance(event, FilesFound):
             event = FilesFound(entries=tuple(found for found in event.entries if found.path == path))
         about = getattr(event, "provenance", event)
         approval = item.seq if isinstance(event, ApprovalRequested) else getattr(about, "approval", None)
-        return JournalEntry(
+        return k.JournalEntry(
             seq=show(item.seq),
             at=item.at,
             kind=tag_of(event),
@@ -117,7 +110,7 @@ class Entries:
             paths=tuple([await self._path(item, change) for change in path_changes(event)]),
         )
 
-    async def _path(self, item: Recorded, change: PathChange) -> EntryPath:
+    async def _path(self, item: Recorded, change: PathChange) -> k.EntryPath:
         """What an event did to a path: the versions before and after."""
         event, before = item.event, change.previous
         if isinstance(event, ChangeApplied):
@@ -128,7 +121,7 @@ class Entries:
                 rows = await self._journal.versions(change.path, limit=1, before=item.seq)
                 before = rows[0].seq if rows else None
         readable = self._readable(change.path)
-        return EntryPath(
+        return k.EntryPath(
             path=change.path,
             before=show(before) if before is not None else None,
             after=show(item.seq) if there else None,

@@ -7,14 +7,8 @@ from functools import partial
 
 from anyio import to_thread
 
+from orchestrator.api import journal_checks as c
 from orchestrator.api import parameters as p
-from orchestrator.api.journal_checks import (
-    DifferenceKind,
-    DiskDifference,
-    JournalRebuild,
-    RebuildAnswer,
-    WorkspaceReport,
-)
 from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.ids import WorkspacePath, show
@@ -40,14 +34,14 @@ class StateCheck:
 
     # --- the state and the events -------------------------------------------------------
 
-    async def journal_rebuild(self, caller: Caller, call: Call, params: JournalRebuild) -> RebuildAnswer:
+    async def journal_rebuild(self, caller: Caller, call: Call, params: c.JournalRebuild) -> c.RebuildAnswer:
         await self._baseline.done.wait()
         live = freeze(self._state)
         try:
             difference = await self._difference(live) or await self._journal.table_difference()
         except JournalCorrupt as error:
             difference = error.message
-        return RebuildAnswer(
+        return c.RebuildAnswer(
             ok=difference is None,
             events=live.head.seq,
             projections=(*self._state.projections, "file_versions"),
@@ -73,10 +67,10 @@ class StateCheck:
     # --- the state and the disk ---------------------------------------------------------
 
     async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> ReplayReport:
-        rebuilt = await self.journal_rebuild(caller, call, JournalRebuild())
-        found: list[DiskDifference] = []
+        rebuilt = await self.journal_rebuild(caller, call, c.JournalRebuild())
+        found: list[c.DiskDifference] = []
         if rebuilt.first_difference is not None:
-            found.append(DiskDifference(path=".", kind="history", journal=rebuilt.first_difference))
+            found.append(c.DiskDifference(path=".", kind="history", journal=rebuilt.first_difference))
         head, paths, unchecked = self._journal.head, sorted(self._registry.paths()), []
         for path in paths:
             async with self._locks.shared(path):
@@ -96,18 +90,18 @@ class StateCheck:
             unchecked=tuple(unchecked),
         )
 
-    async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> WorkspaceReport:
+    async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> c.WorkspaceReport:
         await self._baseline.done.wait()
-        differences: list[DiskDifference] = []
+        differences: list[c.DiskDifference] = []
         paths = self._registry.paths()
         for path in paths:
             async with self._locks.shared(path):
                 entry = self._registry.get(path)
                 if entry is not None and entry.digest is not None:
                     differences += (item for item in await self._on_disk(entry) if item.kind != "mode")
-        return WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
+        return c.WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
 
-    async def _lost(self, entry: FileEntry) -> list[DiskDifference]:
+    async def _lost(self, entry: FileEntry) -> list[c.DiskDifference]:
         """A content that should be kept, and is not."""
         if entry.digest is None:
             return []
@@ -117,9 +111,9 @@ class StateCheck:
             return [_differs(entry.path, "lost", entry.digest, error.code)]
         return [] if kept else [_differs(entry.path, "lost", entry.digest, None)]
 
-    async def _on_disk(self, entry: FileEntry) -> list[DiskDifference]:
+    async def _on_disk(self, entry: FileEntry) -> list[c.DiskDifference]:
         """What is not on the disk as the registry has it. Callers hold the path's lock."""
-        path, found = entry.path, list[DiskDifference]()
+        path, found = entry.path, list[c.DiskDifference]()
         try:
             stat = self._workspace.stat(path)
             if stat is None:
@@ -138,9 +132,9 @@ class StateCheck:
             found.append(_differs(path, "unreadable", entry.digest, error.code))
         return found
 
-    async def _extra(self) -> list[DiskDifference]:
+    async def _extra(self) -> list[c.DiskDifference]:
         """Files on the disk that no event explains."""
-        found: list[DiskDifference] = []
+        found: list[c.DiskDifference] = []
         scanned = await to_thread.run_sync(self._workspace.scan)
         for path in sorted({item.path for item in scanned.files} | set(self._registry.removed())):
             if self._registry.get(path) is not None:
@@ -155,5 +149,5 @@ class StateCheck:
         return found
 
 
-def _differs(path: WorkspacePath, kind: DifferenceKind, journal: str | None, disk: str | None) -> DiskDifference:
-    return DiskDifference(path=path, kind=kind, journal=journal, disk=disk)
+def _differs(path: WorkspacePath, kind: c.DifferenceKind, journal: str | None, disk: str | None) -> c.DiskDifference:
+    return c.DiskDifference(path=path, kind=kind, journal=journal, disk=disk)
