@@ -8,6 +8,8 @@ from bisect import bisect_left
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,8 +61,8 @@ class JournalReader:
         self._path = state_dir / FILE_NAME
         self._blobs = Blobs(state_dir)
         self._reads = AsyncExitStack()
-        self._head = 0
-        self._id = ""
+        self.head = Seq(0)
+        self.id = ""
         self._archive = Archive(state_dir / ARCHIVE)
         self.segments: tuple[Segment, ...] = ()
         self._pause_s = 0.0
@@ -75,14 +77,6 @@ class JournalReader:
         reader = await aiosqlite.Connection(partial(open_reader, self._path), iter_chunk_size=1000)
         self._reads.push_async_callback(reader.close)
         return reader
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def head(self) -> Seq:
-        return Seq(self._head)
 
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
@@ -102,7 +96,7 @@ class JournalReader:
                 return
 
     async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[RecordedLike], None]:
-        until = self._head if until is None else min(until, self._head)
+        until = self.head if until is None else min(until, self.head)
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
             while after < until:
@@ -138,7 +132,7 @@ class JournalReader:
         return _recorded(rows)
 
     async def event(self, seq: int) -> Recorded | None:
-        if not 0 < seq <= self._head:
+        if not 0 < seq <= self.head:
             return None
         segment = self._holding(seq)
         row = await self._one(self._points, sql("event"), (seq,))
@@ -184,10 +178,9 @@ class JournalReader:
         return await _decoded(partial(_by_path, paths, rows), rows)
 
     async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
-        found: dict[WorkspacePath, list[tuple[Seq, int]]] = {}
-        for path, at, mode in await self._all(self._points, sql("modes"), (_listed(paths),)):
-            found.setdefault(path, []).append((Seq(at), mode))
-        return {path: tuple(known) for path, known in found.items()}
+        rows = await self._all(self._points, sql("modes"), (_listed(paths),))
+        by_path = groupby(rows, key=itemgetter(0))
+        return {path: tuple((Seq(at), mode) for _, at, mode in known) for path, known in by_path}
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         undos = [await self.event(seq) for (seq,) in await self._all(self._points, sql("undos"), ())]
@@ -195,7 +188,7 @@ class JournalReader:
         return [(event.change, event.provenance.reverts) for event in events if isinstance(event, ChangeApplied)]
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
-        values = (path, after, min(until, self._head))
+        values = (path, after, min(until, self.head))
         rows = await self._all(self._points, sql("versions_between"), values)
         events = await self._all(self._events, sql("events_of_versions"), values)
         recorded = {event.seq: event for event in await _decoded(partial(_recorded, events), events)}
@@ -218,13 +211,13 @@ class JournalReader:
         hash_, digest, version, seal, packed = row
         key, snapshot = KeyFile(self.state_dir), Snapshot(Seq(seq), hash_, digest, version)
         data = await to_thread.run_sync(unpacked, seq, digest, packed)
-        await to_thread.run_sync(check_seal, key, self._id, snapshot, seal)
+        await to_thread.run_sync(check_seal, key, self.id, snapshot, seal)
         return data
 
     async def checks(self) -> AsyncGenerator[Checked, None]:
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            verifier = ChainVerifier(reader, self._archive, until=self._head)
+            verifier = ChainVerifier(reader, self._archive, until=self.head)
             slices = verifier.slices()
             while await _step(slices, reader):
                 yield Checked(Seq(verifier.walk.end[0]), tuple(verifier.unread))
@@ -257,7 +250,7 @@ class JournalReader:
         self, wanted: EventFilter, segment: Segment | None, *, after: int, limit: int, newest: bool
     ) -> list[Any]:
         """Of a segment, else of the database."""
-        until = self._head if wanted.until is None else min(wanted.until, self._head)
+        until = self.head if wanted.until is None else min(wanted.until, self.head)
         query, values = select(wanted, after=after, until=until, limit=limit, newest=newest)
         if segment is not None:
             return await to_thread.run_sync(self._archive.select, segment, query, values)
@@ -290,23 +283,17 @@ def _recorded(rows: list[Any]) -> list[Recorded]:
 
 
 def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
-    found: dict[WorkspacePath, list[VersionRow]] = {path: [] for path in paths}
-    for row in rows:
-        found[row[0]].append(version_of(row))
-    return {path: tuple(versions) for path, versions in found.items()}
+    known = {path: tuple(map(version_of, versions)) for path, versions in groupby(rows, key=itemgetter(0))}
+    return {path: known.get(path, ()) for path in paths}
 
 
 async def _step(slices: Iterator[None], reader: sqlite3.Connection) -> bool:
     """One slice in a thread, False after the last; who is cancelled does not wait for the pages of a large table."""
-    slice_ = asyncio.get_running_loop().run_in_executor(None, _stepped, slices)
+    slice_ = asyncio.get_running_loop().run_in_executor(None, next, slices, slices)
     try:
-        return await asyncio.shield(slice_)
+        return await asyncio.shield(slice_) is None
     except asyncio.CancelledError:
         reader.interrupt()
         with CancelScope(shield=True), suppress(JournalCorrupt):
             await slice_
         raise
-
-
-def _stepped(slices: Iterator[None]) -> bool:
-    return next(slices, slices) is None

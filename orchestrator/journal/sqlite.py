@@ -123,9 +123,9 @@ class SqliteJournal(JournalReader):
         self._packers_lookup = open_reader(self._path)
         self._reads.callback(self._packers_lookup.close)
         with naming_trouble(self._path):
-            last = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
-            self._head, self._tip = last
-            (self._id,) = self._lookup.execute(sql("journal_id")).fetchone()
+            head, self._tip = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
+            self.head = Seq(head)
+            (self.id,) = self._lookup.execute(sql("journal_id")).fetchone()
             self.segments = segments_of(self._lookup)
         await self._open_readers()
         if self._writer is not None:
@@ -163,7 +163,7 @@ class SqliteJournal(JournalReader):
     @property
     def here(self) -> HighWaterMark:
         """The head as a mark."""
-        return HighWaterMark(self._id, self._head, self._tip.hex())
+        return HighWaterMark(self.id, self.head, self._tip.hex())
 
     def _set_mark(self, mark: HighWaterMark) -> None:
         """A mark that can't be written is logged: an old backup, or the loss of events, may go unnoticed then."""
@@ -175,7 +175,7 @@ class SqliteJournal(JournalReader):
         """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
         if self._mark is not None:
             with _logging_os_error("the high-water mark can't be written"):
-                self._mark.advance(HighWaterMark(self._id, head, tip.hex()), durably=closes)
+                self._mark.advance(HighWaterMark(self.id, head, tip.hex()), durably=closes)
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""
@@ -185,7 +185,7 @@ class SqliteJournal(JournalReader):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
-                if self._id:  # else the opening failed before it was read
+                if self.id:  # else the opening failed before it was read
                     await to_thread.run_sync(self._set_mark, self.here)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
@@ -204,7 +204,7 @@ class SqliteJournal(JournalReader):
         found = self._streams.get(stream)
         if found is None:
             with self._looking_up():
-                row = self._lookup.execute(sql("stream_version"), (stream, self._head)).fetchone()
+                row = self._lookup.execute(sql("stream_version"), (stream, self.head)).fetchone()
             found = self._streams[stream] = row[0] if row else 0
             self._trim()
         return found
@@ -281,7 +281,7 @@ class SqliteJournal(JournalReader):
             for digest in job.hook.removes if job.hook is not None else ():
                 self._kept.pop(digest, None)
             for recorded in outcome:
-                self._head, self._tip = recorded.seq, recorded.hash
+                self.head, self._tip = recorded.seq, recorded.hash
                 streams[recorded.stream] = recorded.stream_version
                 try:
                     for fold in folds:
@@ -309,7 +309,7 @@ class SqliteJournal(JournalReader):
     # --- beside the events ----------------------------------------------------------------
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
-        made = partial(KeepSnapshot, snapshot, data, journal=self._id, key=KeyFile(self.state_dir))
+        made = partial(KeepSnapshot, snapshot, data, journal=self.id, key=KeyFile(self.state_dir))
         await self.append(AppendBatch((), Origin()), await to_thread.run_sync(made))
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
