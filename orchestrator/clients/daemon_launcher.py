@@ -50,6 +50,21 @@ class DaemonRefused(OrchestratorError):
         self.code = str(refusal.get("code", "internal"))  # type: ignore[misc]  # the daemon's code, not one of ours
 
 
+def accepted(line: bytes) -> dict[str, Any] | None:
+    """A daemon's answer to a preamble, or when it is ready; None: the line is no such answer. Raises DaemonRefused."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return None
+    match answer:
+        case {"ok": True}:
+            return dict(answer)
+        case {"ok": False}:
+            raise DaemonRefused(answer)
+        case _:
+            return None
+
+
 def ensure(
     root: str,
     state_dir: str | None = None,
@@ -164,7 +179,7 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
     import threading
 
     log = f"{state_dir}/daemon.log"
-    ready, ready_fd = os.pipe()
+    reading, ready_fd = os.pipe()
     variables = variables_for_programs(state_dir, os.environ)
     passed = [] if variables is None else [variables]
     try:
@@ -180,11 +195,14 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
                 start_new_session=True,
             )
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
-        line = _first_line(ready, state_dir, waiting)
+        line = _first_line(reading, state_dir, waiting)
     finally:
-        for fd in (ready, *passed):
+        for fd in (reading, *passed):
             os.close(fd)
-    return _location(line, log)
+    ready = accepted(line)
+    if ready is None:
+        raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")
+    return Location(ready["workspace"], ready["state_dir"], ready["socket"], ready["pid"], "running")
 
 
 def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
@@ -200,17 +218,3 @@ def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
                 break
             line += piece
     return line
-
-
-def _location(line: bytes, log: str) -> Location:
-    try:
-        answer = json.loads(line)
-    except ValueError:
-        answer = None
-    match answer:
-        case {"ok": True, "pid": int(pid), "socket": str(socket), "workspace": str(root), "state_dir": str(state_dir)}:
-            return Location(root, state_dir, socket, pid, "running")
-        case {"ok": False}:
-            raise DaemonRefused(answer)
-        case _:
-            raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")

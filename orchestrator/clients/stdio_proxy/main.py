@@ -9,7 +9,6 @@ Only protocol is written to stdout.
 from __future__ import annotations
 
 import getopt
-import json
 import os
 import sys
 from typing import Any
@@ -95,20 +94,11 @@ class Dialler:
         try:
             connection.sendall(locations.preamble("mcp", session=session, **self._introduction))
             lines = connection.makefile("rb")
-            answer = lines.readline()
-            if not answer.endswith(b"\n"):
-                raise ConnectionResetError("the daemon closed the connection")
-            match json.loads(answer):
-                case {"ok": True, "session": str(welcomed)}:
-                    connection.settimeout(None)
-                    return Link(connection, lines, welcomed)
-                case {"ok": False} as refusal:
-                    raise DaemonRefused(refusal)
-                case _:
-                    raise ConnectionResetError("what answers is not the daemon")
-        except ValueError as error:
-            connection.close()
-            raise ConnectionResetError("what answers is not the daemon") from error
+            welcome = daemon_launcher.accepted(lines.readline())
+            if welcome is None or "session" not in welcome:
+                raise ConnectionResetError("the daemon closed the connection, or what answers is not the daemon")
+            connection.settimeout(None)
+            return Link(connection, lines, str(welcome["session"]))
         except BaseException:
             connection.close()
             raise
