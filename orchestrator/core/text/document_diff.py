@@ -56,9 +56,8 @@ def shown_diff(
 
     Of a diff that is shown whole, `shown` has the context also where the text ends before it.
     """
-    text = _unified(path_before, path_after, old, new, context=context)
     hunks = diff(old.lines, new.lines)
-    fitting = within(text, room)
+    fitting = within(_unified(path_before, path_after, old, new, context=context, hunks=hunks), room)
     if fitting.goes_on is None:
         ranges = (LineRange(max(1, h.new_start + 1 - context), min(new.line_count, h.new_end + context)) for h in hunks)
         fitting = msgspec.structs.replace(fitting, shown=tuple(ranges))

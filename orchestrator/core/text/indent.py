@@ -23,6 +23,11 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+def indents(lines: Iterable[str]) -> list[str]:
+    """The indentations of the lines that are not blank."""
+    return [indent_of(line) for line in lines if line.strip()]
+
+
 def depth_of(line: str, tab: int = 1) -> int:
     """How far a line is indented, in columns; a tab counts so many."""
     return len(indent_of(line).expandtabs(tab))
@@ -33,12 +38,12 @@ def step_of(lines: Iterable[str]) -> str | None:
 
     The commonest growth from a line to the block below it; of equally common ones the smaller.
     """
-    indents = [indent_of(line) for line in lines if line.strip()]
-    if any(indent.startswith("\t") for indent in indents):
+    found = indents(lines)
+    if any(indent.startswith("\t") for indent in found):
         return "\t"
     grown = Counter[int]()
     around: list[int] = []  # the widths of the blocks that a line is in
-    for width in map(len, indents):
+    for width in map(len, found):
         while around and around[-1] > width:
             around.pop()
         if around and around[-1] < width:
@@ -47,7 +52,7 @@ def step_of(lines: Iterable[str]) -> str | None:
             around.append(width)
     if grown:
         return " " * max(grown, key=lambda width: (grown[width], -width))
-    return min((indent for indent in indents if indent), key=len, default=None)
+    return min((indent for indent in found if indent), key=len, default=None)
 
 
 class Rebasing:

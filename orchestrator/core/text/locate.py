@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -307,25 +307,19 @@ def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[
             )
 
 
-def _passages(text: str, starts: _Starts, spans: Sequence[_Span]) -> Iterator[tuple[int, int, list[_Span]]]:
+def _passages(text: str, starts: _Starts, spans: Sequence[_Span]) -> list[tuple[int, int, list[_Span]]]:
     """Spans that share lines, with those lines: 0-based, half-open."""
-    first = last = -1
-    group: list[_Span] = []
+    found: list[tuple[int, int, list[_Span]]] = []
     for span in spans:
         start, end = starts.up_to(span.start) - 1, starts.up_to(span.end - 1)
-        shared = start < last
+        shared = bool(found) and start < found[-1][1]
         if span.end < len(text) and text[span.end - 1] == "\n" and not span.new.endswith("\n"):
-            gone = not span.new and not shared and span.start == starts[start]
-            end += not gone  # the line after it joins the one in which the new text ends
-        if group and not shared:
-            yield first, last, group
-            group = []
-        if not group:
-            first = start
-        last = max(last, end)
+            whole = not span.new and not shared and span.start == starts[start]
+            end += not whole  # the line after it joins the one in which the new text ends
+        first, last, group = found.pop() if shared else (start, end, [])
         group.append(span)
-    if group:
-        yield first, last, group
+        found.append((first, max(last, end), group))
+    return found
 
 
 def _edits(doc: Document, text: str, starts: _Starts, passage: tuple[int, int], group: Sequence[_Span]) -> list[Edit]:

@@ -11,10 +11,10 @@ from rapidfuzz.distance import Indel
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.indent import NEIGHBOURS, TAB, Rebasing, Uncertain, depth_of, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, TAB, Rebasing, Uncertain, depth_of, indent_of, indents
 from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.nearest import differences, nearest
-from orchestrator.core.text.normalised import check_new, indents, key_of, keys_of, rewritten
+from orchestrator.core.text.normalised import check_new, key_of, keys_of, rewritten
 
 BLANKS = 0.1
 """What typography and indentation count for in a score."""

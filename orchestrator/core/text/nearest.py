@@ -12,10 +12,11 @@ from orchestrator.core.text.diff import diff
 from orchestrator.core.text.normalised import keys_of
 
 LEAST = 0.5
+_MOST = 3
 _COMPARED_LINES = 40
 _COMPARED_CHARS = 200
 _PROBES = 4
-_MOST_STANDINGS = 50
+_MOST_PLACES = 50
 _SCORED = 40
 _ROWS = 12
 _MOST_CHARS = 120
@@ -29,10 +30,8 @@ class Near(TypedDict):
     score: float
 
 
-def nearest(
-    lines: Sequence[str], passage: Sequence[str], *, most: int = 3, keys: Sequence[str] | None = None
-) -> list[Near]:
-    """The `most` places most like a passage of lines, best first; of equal ones the upper first.
+def nearest(lines: Sequence[str], passage: Sequence[str], *, keys: Sequence[str] | None = None) -> list[Near]:
+    """The three places most like a passage of lines, best first; of equal ones the upper first.
 
     A score is how many of the characters are equal, blanks and typography left aside; nothing under 0.5 is given,
     and no two places overlap. Bounded: of a long passage the first 40 lines count, and its four longest are looked
@@ -45,7 +44,7 @@ def nearest(
     scored = [(Indel.normalized_similarity(_squeezed(text[a:b]), whole), a, b) for a, b in _windows(text, wanted)]
     near: list[Near] = []
     for score, start, end in sorted(scored, key=lambda item: (-item[0], item[1])):
-        if score < LEAST or len(near) == most:
+        if score < LEAST or len(near) == _MOST:
             break
         if all(end < other["line"] or start >= other["end_line"] for other in near):
             near.append(Near(line=start + 1, end_line=end, score=round(score, 3)))
@@ -54,20 +53,19 @@ def nearest(
 
 def _windows(text: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where the passage may be, going by its longest lines."""
-    standing: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for at, line in enumerate(text):
-        standing.setdefault(line, []).append(at)
-    kinds = list(standing)
+        places.setdefault(line, []).append(at)
     votes: dict[int, float] = {}
     probes = sorted((at for at, line in enumerate(wanted) if line), key=lambda at: -len(wanted[at]))[:_PROBES]
     for probe in probes:
         likest = [(wanted[probe], 1.0, 0)]
-        if len(probes) == 1 or wanted[probe] not in standing:
+        if len(probes) == 1 or wanted[probe] not in places:
             likest = process.extract(
-                wanted[probe], kinds, scorer=Indel.normalized_similarity, score_cutoff=LEAST, limit=_MOST_STANDINGS
+                wanted[probe], list(places), scorer=Indel.normalized_similarity, score_cutoff=LEAST, limit=_MOST_PLACES
             )
         for kind, like, _ in likest:
-            for at in standing[kind][:_MOST_STANDINGS] if kind else ():
+            for at in places[kind][:_MOST_PLACES] if kind else ():
                 votes[at - probe] = votes.get(at - probe, 0.0) + like * len(kind)
     for start in sorted(votes, key=lambda at: (-votes[at], at))[:_SCORED]:
         first, last = max(0, start), min(len(text), start + len(wanted))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.indent import Uncertain, indent_of
+from orchestrator.core.text.indent import Uncertain
 
 QUOTES: Final = "'\"\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f"
 DASHES: Final = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -97,8 +97,3 @@ def _kind(token: str) -> str:
 def _named(kinds: set[str]) -> str:
     names = {'"': "quotes", "-": "dashes", "...": "ellipses"}
     return " and ".join(sorted(names.get(kind, "characters") for kind in kinds))
-
-
-def indents(lines: Iterable[str]) -> list[str]:
-    """The indentations of the lines that are not blank."""
-    return [indent_of(line) for line in lines if line.strip()]
