@@ -119,7 +119,7 @@ class Blobs:
         sync_directory(path.parent)
 
     def read(self, digest: Digest, size: int, data: bytes | None) -> bytes:
-        """The plain bytes, proven by their hash; never more than `size` of them are unpacked.
+        """The plain bytes, verified by their hash; never more than `size` of them are unpacked.
 
         Raises JournalCorrupt when they are not there or not those.
         """

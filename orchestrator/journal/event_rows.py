@@ -76,7 +76,7 @@ def recorded_with(row: Any, event: Event, origin: Origin) -> Recorded:
 
 
 def origin_of(row: Any) -> Origin:
-    """The envelope's part that says by whom and why; the call's details are read apart."""
+    """The envelope's part that says by whom and why; the call's details are read separately."""
     return Origin(
         session=SessionId(row[5]) if row[5] is not None else None,
         agent=AgentName(row[6]) if row[6] is not None else None,

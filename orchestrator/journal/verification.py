@@ -69,7 +69,7 @@ class ChainVerifier:
         self._db, self._archive, self._until = connection, archive, until
         self.walk = ChainWalk()
         self.unread: list[str] = []
-        """Archived files whose events could not be checked, and why; the database vouches for their ends."""
+        """Archived files whose events could not be checked, and why; their ends are known from the database."""
 
     def slices(self) -> Iterator[None]:
         """All of it, one slice at each step. Raises JournalCorrupt at the first thing that does not hold."""
@@ -147,7 +147,6 @@ class JournalVerifier(ChainVerifier):
         self._blobs, self._seals, self._expected = blobs, seals, expected
         self._events = self._contents = 0
         self._lost = 0  # up to here events can't be read: nothing that hangs on them is known
-        self._absent: list[str] = []
         self._uncompared: list[str] = []
         self._problems: list[str] = []
         self._claims: dict[tuple[str, str], tuple[str, int, int, int]] = {}
@@ -187,14 +186,14 @@ class JournalVerifier(ChainVerifier):
             problems=tuple(self._problems[:MOST_PROBLEMS]),
             unchecked=tuple(self._unchecked()),
             proven=self._seals.proven(whole=not self._problems and not self._lost),
-            unread=max(0, head - self._events) if self._absent else 0,
+            unread=max(0, head - self._events) if self.unread else 0,
         )
 
     def _unchecked(self) -> Iterator[str]:
         forged = (
             "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere"
         )
-        yield from (forged, *self._absent, *self._uncompared, *self._seals.unchecked(Seq(self.walk.end[0])))
+        yield from (forged, *self.unread, *self._uncompared, *self._seals.unchecked(Seq(self.walk.end[0])))
         if self.walk.redacted:
             named = ", ".join(f"@{seq}" for seq in sorted(self.walk.redacted)[:10])
             more = f" and {len(self.walk.redacted) - 10} more" if len(self.walk.redacted) > 10 else ""
@@ -243,7 +242,7 @@ class JournalVerifier(ChainVerifier):
             rows = self._archive.rows(segment)
         except (ArchiveMissing, JournalCorrupt) as error:
             if isinstance(error, ArchiveMissing):
-                self._absent.append(error.message)
+                self.unread.append(error.message)
             else:
                 yield error.message
             yield self.link_problem(segment)

@@ -39,7 +39,7 @@ class LocalAtomicWrite:
         self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
         self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
         self._temp = change.temp or ""
-        self._ours: os.stat_result | None = None  # our own file, as it was when it was proven or written
+        self._ours: os.stat_result | None = None  # our own file, as it was when it was verified or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
         self._moved = False  # a name was changed: from here on a failure leaves the outcome unknown
@@ -169,12 +169,12 @@ class LocalAtomicWrite:
             self._check_content(self._parent, self._name, before)
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "replace")
             self._names_changed("nothing")
-            return  # nothing came out, so nothing can be proven; `features` says so
+            return  # nothing came out, so nothing can be verified; `features` says so
         self._names_changed("theirs")
-        self._prove(self._parent, self._temp, before, lambda: self._exchange_back(after))
+        self._verify(self._parent, self._temp, before, lambda: self._exchange_back(after))
 
     def _exchange_back(self, after: Digest) -> None:
-        """What comes out now must be our own content; if not, somebody came between a second time."""
+        """What comes out now must be our own content; if not, another program changed it a second time."""
         path = self._change.path
         try:
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
@@ -196,7 +196,7 @@ class LocalAtomicWrite:
         except FileNotFoundError:
             raise ChangedMeanwhile(self._change.path) from None
         self._names_changed("theirs")
-        self._prove(self._parent, self._temp, before, self._name_again)
+        self._verify(self._parent, self._temp, before, self._name_again)
 
     def _name_again(self) -> None:
         """Give a file that should not go its name back, unless something took the name meanwhile."""
@@ -222,7 +222,7 @@ class LocalAtomicWrite:
             raise ChangedMeanwhile(self._change.path) from None
         self._names_changed("nothing")
         self._source_name = name
-        self._ours = self._prove(self._parent, self._name, after, self._move_back)
+        self._ours = self._verify(self._parent, self._name, after, self._move_back)
 
     def _move_back(self) -> None:
         try:
@@ -232,12 +232,12 @@ class LocalAtomicWrite:
         self._sync(self._source)
         self._sync(self._parent)
 
-    # --- proof ------------------------------------------------------------------------
+    # --- verification -----------------------------------------------------------------
 
     def _recheck(self, directory: int, name: str, expected: Digest) -> None:
         """A last look before the names change, which saves most changes that would have to go back.
 
-        An equal stat signature is enough for it, where the change itself is proven.
+        An equal stat signature is enough for it, where the change itself is verified.
         """
         if self._change.signature is None or not self._unmoved():
             self._check_content(directory, name, expected)
@@ -265,8 +265,8 @@ class LocalAtomicWrite:
         self._moved, self._in_temp = True, in_temp
         self._step("swapped")
 
-    def _prove(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
-        """What came out must be `expected`, with nobody still writing to it; else it goes `back`. Its stat."""
+    def _verify(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
+        """The stat of what came out: `expected`, which no program is writing to; anything else goes `back`."""
         path = self._change.path
         try:
             self._check_place(self._parent, path)
@@ -357,7 +357,7 @@ class LocalAtomicWrite:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Take away what we brought; what is theirs stays."""
+        """Remove what this change created; what other programs wrote stays."""
         if self._in_temp == "ours":
             with suppress(OSError):  # a leftover is swept at the next start
                 self._unlink()

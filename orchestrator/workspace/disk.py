@@ -172,7 +172,7 @@ class KernelDisk:
     def remove_directory(self, directory: int, name: str) -> None:
         os.rmdir(name, dir_fd=directory)
 
-    # --- what a file wears ------------------------------------------------------------
+    # --- a file's metadata ------------------------------------------------------------
 
     def set_mode(self, handle: int, mode: int) -> None:
         os.fchmod(handle, mode)

@@ -24,7 +24,7 @@ _CAPABILITY = "security.capability"
 def write_temporary(
     at: Confinement, change: DiskChange, parent: int, step: Step
 ) -> tuple[os.stat_result, tuple[str, ...]]:
-    """The new content under the change's temporary name, dressed and synced: its stat, and warnings.
+    """Write the new content under the change's temporary name, with the metadata, and sync it: its stat, and warnings.
 
     What the disk gives back is hashed. Raises IoFailed, WritesStopped, OSError; then the file is removed again.
     """
@@ -34,7 +34,7 @@ def write_temporary(
     handle = disk.open_at(parent, temp, _NEW, 0o600 if private else 0o666)
     try:
         step("temp_created")
-        warnings = _dressed(at, change, parent, handle)
+        warnings = _with_metadata(at, change, parent, handle)
         _write_whole(disk, handle, change.data or b"", step)
         sync(disk, handle, change.path)
         written = disk.stat(handle)
@@ -53,8 +53,8 @@ def write_temporary(
     return written, warnings
 
 
-def _dressed(at: Confinement, change: DiskChange, parent: int, handle: int) -> tuple[str, ...]:
-    """Give the new file what the old one wears, then the mode that the change names; warnings."""
+def _with_metadata(at: Confinement, change: DiskChange, parent: int, handle: int) -> tuple[str, ...]:
+    """Give the new file the old one's metadata, then the mode that the change names; warnings."""
     warnings: tuple[str, ...] = ()
     if change.before is not None:
         name = change.path.rpartition("/")[2]
@@ -94,9 +94,9 @@ def _copy_metadata(disk: Disk, old: int, new: int) -> tuple[str, ...]:
     mode = stat.S_IMODE(known.st_mode) & ~_DROPPED_BITS
     if known.st_mode & _DROPPED_BITS:
         warnings.append("the setuid and setgid bits were dropped, as after any write")
-    worn, more = _attributes(disk, old, new)
+    acl_kept, more = _attributes(disk, old, new)
     warnings += more
-    if not group_kept or not worn:
+    if not group_kept or not acl_kept:
         mode &= ~0o070 | (mode & 0o007) << 3
     disk.set_mode(new, mode)
     return tuple(warnings)

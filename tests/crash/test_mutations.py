@@ -59,7 +59,7 @@ def _digest(content: bytes | None) -> Digest | None:
     return digest_of(content) if content is not None else None
 
 
-def landing(base: Path, disk: LosingDisk, wanted: DiskChange, step: Step = lambda name: None) -> LocalAtomicWrite:
+def atomic_write(base: Path, disk: LosingDisk, wanted: DiskChange, step: Step = lambda name: None) -> LocalAtomicWrite:
     if wanted.before is not None and not (base / wanted.path).exists():
         (base / wanted.path).write_bytes(OLD)
     return LocalWorkspace(str(base), disk=disk, step=step).atomic_write(wanted)
@@ -87,11 +87,11 @@ def content(path: Path) -> bytes | None:
 )
 def test_the_order(base: Path, before: bytes | None, after: bytes | None, expected: list[str]) -> None:
     disk = LosingDisk()
-    land = landing(base, disk, change(before, after))
-    land.stage()
-    land.commit()
+    writing = atomic_write(base, disk, change(before, after))
+    writing.stage()
+    writing.commit()
     assert "unlink" not in disk.calls  # what was swapped out stays until the outcome is committed
-    land.finish()
+    writing.finish()
     calls = iter(disk.calls)
     assert [call for call in expected if call in calls] == expected, disk.calls  # in this order, others between
     assert content(base / "file") == after
@@ -108,10 +108,10 @@ def survives(base: Path, disk: LosingDisk, wanted: DiskChange, at: str, *, names
         if name == at:
             raise PowerGone(name)
 
-    land = landing(base, disk, wanted, step)
+    writing = atomic_write(base, disk, wanted, step)
     try:
-        land.stage()
-        land.commit()
+        writing.stage()
+        writing.commit()
     except PowerGone:
         pass
     disk.power_fails(names=names)
@@ -150,9 +150,9 @@ def test_a_parent_that_another_change_has_just_made_is_synced(base: Path) -> Non
     disk = LosingDisk()
     workspace = LocalWorkspace(str(base), disk=disk)
     disk.make_directory(workspace._at.root, "a")  # by a change that has not come to its sync yet
-    land = workspace.atomic_write(change(None, NEW, "a/b/file"))
-    land.stage()
-    land.commit()
+    writing = workspace.atomic_write(change(None, NEW, "a/b/file"))
+    writing.stage()
+    writing.commit()
     disk.power_fails(names=True)
     assert content(base / "a/b/file") == NEW
 
@@ -169,16 +169,16 @@ def meddled(
         if name == "hash_rechecked":
             by(base / wanted.path)
 
-    land = landing(base, disk, wanted, step)
+    writing = atomic_write(base, disk, wanted, step)
     if not proof:
-        land._prove = lambda *_: os.stat(base)  # type: ignore[method-assign]
-    land.stage()
+        writing._verify = lambda *_: os.stat(base)  # type: ignore[method-assign]
+    writing.stage()
     try:
-        land.commit()
+        writing.commit()
     except ChangedMeanwhile as displaced:
-        land.abandon()
+        writing.abandon()
         return "diverged" if displaced.diverged or (base / TEMP).exists() else "displaced"
-    land.finish()
+    writing.finish()
     return "applied"
 
 
@@ -225,15 +225,15 @@ def edit_while_open(base: Path, disk: LosingDisk) -> str:
     (base / "file").write_bytes(OLD)
     editor = os.open(base / "file", os.O_RDWR)
     try:
-        land = landing(base, disk, change(OLD, NEW))
-        land.stage()
+        writing = atomic_write(base, disk, change(OLD, NEW))
+        writing.stage()
         try:
-            land.commit()
+            writing.commit()
             told = "applied"
-            land.finish()
+            writing.finish()
         except FileBusy:
             told = "busy"
-            land.abandon()
+            writing.abandon()
         os.pwrite(editor, b"OLD", 0)
     finally:
         os.close(editor)
@@ -253,13 +253,13 @@ def test_without_the_lease(base: Path) -> None:
 
 def test_what_is_written_to_the_old_content_before_it_is_unlinked_is_kept(base: Path) -> None:
     """Where leases can't be had: hashed once more, and handed over before it goes."""
-    land = landing(base, NoLease(), change(OLD, NEW))
-    land.stage()
-    land.commit()
+    writing = atomic_write(base, NoLease(), change(OLD, NEW))
+    writing.stage()
+    writing.commit()
     (base / TEMP).write_bytes(FOREIGN)
-    assert land.finish() == (FOREIGN,)
+    assert writing.finish() == (FOREIGN,)
     assert (base / TEMP).exists()
-    assert land.finish() == ()
+    assert writing.finish() == ()
     assert not (base / TEMP).exists()
 
 
@@ -274,9 +274,9 @@ def test_a_write_right_after_the_swap_is_not_taken_for_ours(base: Path, by: Call
         if name == "directory_synced":
             by(base / "file")
 
-    land = landing(base, LosingDisk(), change(OLD, NEW), step)
-    land.stage()
-    stat = land.commit()
+    writing = atomic_write(base, LosingDisk(), change(OLD, NEW), step)
+    writing.stage()
+    stat = writing.commit()
     workspace = LocalWorkspace(str(base), disk=LosingDisk())
     now = workspace.stat(WorkspacePath("file"))
     assert stat is not None
@@ -290,6 +290,6 @@ def test_a_file_deleted_right_after_the_swap(base: Path) -> None:
         if name == "directory_synced":
             (base / "file").unlink()
 
-    land = landing(base, LosingDisk(), change(OLD, NEW), step)
-    land.stage()
-    assert land.commit() is None
+    writing = atomic_write(base, LosingDisk(), change(OLD, NEW), step)
+    writing.stage()
+    assert writing.commit() is None

@@ -12,7 +12,7 @@
 | changes of one path follow one another | the lock of the path | nobody is taken back |
 | what recovery calls applied is on the disk | the sync of the directory by recovery | recovered stays |
 
-Those of one landing, where somebody comes between (the proof, the lease, the exclusive rename), are in
+Those of one atomic write, where another program comes between (verification, the lease, the exclusive rename), are in
 test_mutations.
 """
 

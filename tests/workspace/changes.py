@@ -42,12 +42,12 @@ def moving(source: str, path: str, data: bytes, parents: tuple[str, ...] = ()) -
 
 
 def carry_out(workspace: LocalWorkspace, change: DiskChange) -> tuple[str, ...]:
-    """Stage, land, finish; the warnings."""
-    landing = workspace.atomic_write(change)
-    landing.stage()
-    landing.commit()
-    assert landing.finish() == ()
-    return landing.warnings
+    """Stage, commit, finish; the warnings."""
+    writing = workspace.atomic_write(change)
+    writing.stage()
+    writing.commit()
+    assert writing.finish() == ()
+    return writing.warnings
 
 
 def tree(root: Path) -> dict[str, bytes | None]:

@@ -35,11 +35,11 @@ def replacing(path: str = "a", before: bytes = OLD, after: bytes = NEW) -> DiskC
 
 
 def carried_out(workspace: LocalWorkspace, change: DiskChange) -> LocalAtomicWrite:
-    landing = workspace.atomic_write(change)
-    landing.stage()
-    landing.commit()
-    assert landing.finish() == ()
-    return landing
+    writing = workspace.atomic_write(change)
+    writing.stage()
+    writing.commit()
+    assert writing.finish() == ()
+    return writing
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o444])
@@ -54,12 +54,12 @@ def test_mode_owner_and_attributes_stay(workspace: LocalWorkspace, root: Path, m
     if os.getuid() == 0:
         os.chown(file, 12345, 23456)
     before = file.stat()
-    landing = carried_out(workspace, replacing())
+    writing = carried_out(workspace, replacing())
     after = file.stat()
     assert file.read_bytes() == NEW
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
     assert os.getxattr(file, "user.note") == b"kept"
-    assert landing.warnings == ()
+    assert writing.warnings == ()
     assert os.listdir(root) == ["a"]
 
 
@@ -67,19 +67,19 @@ def test_setuid_is_dropped_with_a_warning(workspace: LocalWorkspace, root: Path)
     file = root / "a"
     file.write_bytes(OLD)
     file.chmod(0o4755)
-    landing = carried_out(workspace, replacing())
+    writing = carried_out(workspace, replacing())
     assert file.stat().st_mode & 0o7777 == 0o755
-    assert "setuid" in " ".join(landing.warnings)
+    assert "setuid" in " ".join(writing.warnings)
 
 
 def test_a_hard_link_is_broken_with_a_warning(workspace: LocalWorkspace, root: Path) -> None:
     outside = root.parent / "outside"
     outside.write_bytes(OLD)
     os.link(outside, root / "a")
-    landing = carried_out(workspace, replacing())
+    writing = carried_out(workspace, replacing())
     assert outside.read_bytes() == OLD
     assert (root / "a").read_bytes() == NEW
-    assert "names" in " ".join(landing.warnings)
+    assert "names" in " ".join(writing.warnings)
 
 
 def test_create_makes_parents_and_never_overwrites(workspace: LocalWorkspace, root: Path) -> None:
@@ -94,13 +94,13 @@ def test_create_makes_parents_and_never_overwrites(workspace: LocalWorkspace, ro
     carried_out(workspace, deep)
     assert (root / "x/y/a").read_bytes() == NEW
 
-    landing = workspace.atomic_write(
+    writing = workspace.atomic_write(
         DiskChange(path=WorkspacePath("b"), before=None, after=digest_of(NEW), data=NEW, temp=TEMP)
     )
-    landing.stage()
+    writing.stage()
     (root / "b").write_bytes(b"somebody else's")
     with pytest.raises(ChangedMeanwhile):
-        landing.commit()
+        writing.commit()
     assert (root / "b").read_bytes() == b"somebody else's"
     assert sorted(os.listdir(root)) == ["b", "x"]
 
@@ -117,10 +117,10 @@ def test_delete_and_move(workspace: LocalWorkspace, root: Path) -> None:
 
     (root / "a").write_bytes(b"another")
     again = DiskChange(path=WorkspacePath("a"), before=None, after=digest_of(OLD), moved_from=WorkspacePath("b"))
-    landing = workspace.atomic_write(again)
-    landing.stage()
+    writing = workspace.atomic_write(again)
+    writing.stage()
     with pytest.raises(ChangedMeanwhile):
-        landing.commit()
+        writing.commit()
     assert (root / "a").read_bytes() == b"another"
     assert (root / "b").read_bytes() == OLD
 
@@ -146,10 +146,10 @@ def test_row_30_foreign_content_in_the_last_instant_survives(root: Path, after: 
     workspace = LocalWorkspace(str(root), disk=foreign_before_the_swap(root))
     digest: Digest | None = digest_of(after) if after is not None else None
     change = DiskChange(path=WorkspacePath("a"), before=digest_of(OLD), after=digest, data=after, temp=TEMP)
-    landing = workspace.atomic_write(change)
-    landing.stage()
+    writing = workspace.atomic_write(change)
+    writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        writing.commit()
     assert not displaced.value.diverged
     assert (root / "a").read_bytes() == b"foreign"
     assert os.listdir(root) == ["a"]
@@ -163,10 +163,10 @@ def test_row_11b_a_file_that_somebody_is_writing_is_busy(workspace: LocalWorkspa
             fcntl.fcntl(os.open(root, os.O_RDONLY), fcntl.F_GETLEASE)
         except OSError:
             pytest.skip("this file system has no leases")
-        landing = workspace.atomic_write(replacing())
-        landing.stage()
+        writing = workspace.atomic_write(replacing())
+        writing.stage()
         with pytest.raises(FileBusy):
-            landing.commit()
+            writing.commit()
         writer.write(b"mine")
     assert (root / "a").read_bytes() == b"mine" + OLD[4:]
     assert os.listdir(root) == ["a"]
@@ -174,12 +174,12 @@ def test_row_11b_a_file_that_somebody_is_writing_is_busy(workspace: LocalWorkspa
 
 def test_bytes_that_come_after_the_proof_are_handed_over(workspace: LocalWorkspace, root: Path) -> None:
     (root / "a").write_bytes(OLD)
-    landing = workspace.atomic_write(replacing())
-    landing.stage()
-    landing.commit()
+    writing = workspace.atomic_write(replacing())
+    writing.stage()
+    writing.commit()
     (root / TEMP).unlink()
     (root / TEMP).write_bytes(b"late")
-    assert landing.finish() == (b"late",)
+    assert writing.finish() == (b"late",)
     assert (root / TEMP).exists()
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     assert os.listdir(root) == ["a"]

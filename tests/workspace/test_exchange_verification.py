@@ -88,47 +88,47 @@ def test_replace(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     step = At()
     workspace = make(step=step)
-    landing = workspace.atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
-    stat = landing.commit()
+    writing = workspace.atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
+    stat = writing.commit()
     assert tree(root) == {TEMP: OLD, "f": NEW}
     assert stat == workspace.stat(as_path("f"))
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     assert tree(root) == {"f": NEW}
     assert step.met == [*STEPS, "unlinked"]
-    assert landing.warnings == ()
-    landing.abandon()
+    assert writing.warnings == ()
+    writing.abandon()
     assert tree(root) == {"f": NEW}
 
 
 def test_create_with_its_parents(make: Make, root: Path) -> None:
     step = At()
     workspace = make(step=step)
-    landing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
-    landing.stage()
-    assert landing.commit() == workspace.stat(as_path("a/b/f"))
-    assert landing.finish() == ()
+    writing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
+    writing.stage()
+    assert writing.commit() == workspace.stat(as_path("a/b/f"))
+    assert writing.finish() == ()
     assert tree(root) == {"a": None, "a/b": None, "a/b/f": NEW}
     assert step.met == [*STEPS, "unlinked"]
 
 
 def test_delete(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = workspace.atomic_write(deleting("f", OLD))
-    landing.stage()
-    assert landing.commit() is None
+    writing = workspace.atomic_write(deleting("f", OLD))
+    writing.stage()
+    assert writing.commit() is None
     assert tree(root) == {TEMP: OLD}
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     assert tree(root) == {}
 
 
 def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     inode = (root / "f").stat().st_ino
-    landing = workspace.atomic_write(moving("f", "d/g", OLD, parents=("d",)))
-    landing.stage()
-    assert landing.commit() == workspace.stat(as_path("d/g"))
-    assert landing.finish() == ()
+    writing = workspace.atomic_write(moving("f", "d/g", OLD, parents=("d",)))
+    writing.stage()
+    assert writing.commit() == workspace.stat(as_path("d/g"))
+    assert writing.finish() == ()
     assert tree(root) == {"d": None, "d/g": OLD}
     assert (root / "d/g").stat().st_ino == inode
     with open(root / "d/g", "ab"):  # no lease is left that would hold a writer up
@@ -137,12 +137,12 @@ def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> No
 
 def test_make_directory(workspace: LocalWorkspace, root: Path) -> None:
     change = DiskChange(path=as_path("a/b"), before=None, after=None, directory=True, parents=(as_path("a"),))
-    landing = workspace.atomic_write(change)
-    landing.stage()
-    stat = landing.commit()
+    writing = workspace.atomic_write(change)
+    writing.stage()
+    stat = writing.commit()
     assert stat is not None
     assert stat.kind == "directory"
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     again = workspace.atomic_write(change)
     again.stage()
     with pytest.raises(FileExists):
@@ -206,26 +206,26 @@ def test_what_comes_between_hash_and_swap_stays(
         meddle(root / "f")
         found.append({name: data for name, data in tree(root).items() if name != TEMP})
 
-    landing = make(step=At(when, act)).atomic_write(change())
-    landing.stage()
+    writing = make(step=At(when, act)).atomic_write(change())
+    writing.stage()
     if not found and when == "temp_synced":
         act()  # no temporary file is needed, so there is no such step
     with pytest.raises((ChangedMeanwhile, OrchestratorError)) as refused:
-        landing.commit()
+        writing.commit()
     if when == "hash_rechecked":
         assert isinstance(refused.value, ChangedMeanwhile)
         assert not refused.value.diverged
-    landing.abandon()
+    writing.abandon()
     assert tree(root) == found[0]
 
 
 @pytest.mark.parametrize("change", [creating("f", NEW), moving("g", "f", OLD)], ids=["create", "move"])
 def test_what_takes_the_name_first_stays(change: DiskChange, make: Make, root: Path) -> None:
     (root / "g").write_bytes(OLD)
-    landing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).atomic_write(change)
-    landing.stage()
+    writing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).atomic_write(change)
+    writing.stage()
     with pytest.raises(ChangedMeanwhile):
-        landing.commit()
+        writing.commit()
     assert tree(root) == {"f": FOREIGN, "g": OLD}
 
 
@@ -239,14 +239,14 @@ def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, 
             if name == "swapped_stale":
                 (root / "f").write_bytes(b"third")
 
-    landing = make(step=Twice()).atomic_write(deleting("f", OLD))
-    landing.stage()
+    writing = make(step=Twice()).atomic_write(deleting("f", OLD))
+    writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        writing.commit()
     assert displaced.value.diverged
     assert displaced.value.unexpected == (b"third", FOREIGN)
     assert tree(root) == {TEMP: FOREIGN, "f": b"third"}
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     assert tree(root) == {"f": b"third"}
 
 
@@ -260,16 +260,16 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
             if name == "swapped_stale":
                 (root / "f").write_bytes(b"third")
 
-    landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
+    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        writing.commit()
     assert displaced.value.diverged
     assert displaced.value.unexpected == (FOREIGN, b"third")
     assert tree(root) == {TEMP: b"third", "f": FOREIGN}
     (root / TEMP).write_bytes(b"fourth")
-    assert landing.finish() == (b"fourth",)
-    assert landing.finish() == ()
+    assert writing.finish() == (b"fourth",)
+    assert writing.finish() == ()
     assert tree(root) == {"f": FOREIGN}
 
 
@@ -283,10 +283,10 @@ def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> Non
             if name == "swapped_stale":
                 (root / "f").unlink()
 
-    landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
+    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        writing.commit()
     assert not displaced.value.diverged
     assert tree(root) == {"f": FOREIGN}
 
@@ -297,22 +297,22 @@ def test_a_writer_that_holds_the_file_open_makes_it_busy(
 ) -> None:
     (root / "f").write_bytes(OLD)
     with writer(root / "f"):
-        landing = workspace.atomic_write(change())
-        landing.stage()
+        writing = workspace.atomic_write(change())
+        writing.stage()
         with pytest.raises(FileBusy):
-            landing.commit()
+            writing.commit()
         assert tree(root) == {"f": OLD}
     carry_out(workspace, change())
 
 
 def test_no_writer_gets_at_what_was_swapped_out(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = workspace.atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
-    landing.commit()
+    writing = workspace.atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
+    writing.commit()
     with pytest.raises(BlockingIOError):  # the lease: a writer waits until it is given back
         os.open(root / TEMP, os.O_WRONLY | os.O_NONBLOCK)
-    landing.finish()
+    writing.finish()
 
 
 def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,28 +321,28 @@ def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monk
     workspace = make()
     assert any("leases" in sentence for sentence in workspace.features)
     with writer(root / "f") as process:
-        landing = workspace.atomic_write(replacing("f", OLD, NEW))
-        landing.stage()
-        landing.commit()
+        writing = workspace.atomic_write(replacing("f", OLD, NEW))
+        writing.stage()
+        writing.commit()
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("late\n")
         process.stdin.flush()
         assert process.stdout.readline() == "written\n"
         late = b"late\n" + OLD[5:]
-        assert landing.finish() == (late,)
+        assert writing.finish() == (late,)
         assert tree(root) == {TEMP: late, "f": NEW}
-        assert landing.finish() == ()
+        assert writing.finish() == ()
         assert tree(root) == {"f": NEW}
 
 
 def test_a_change_right_after_the_landing_shows_as_another_stat(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     workspace = make(step=At("directory_synced", lambda: _exchange(root / "f")))
-    landing = workspace.atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
-    stat = landing.commit()
-    landing.finish()
+    writing = workspace.atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
+    stat = writing.commit()
+    writing.finish()
     now = workspace.stat(as_path("f"))
     assert stat is not None
     assert now is not None
@@ -359,10 +359,10 @@ def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Pat
 
     for change in (replacing("d/f", OLD, NEW), deleting("d/f", OLD), creating("d/g", NEW)):
         for when in ("hash_rechecked", "swapped"):
-            landing = make(step=At(when, act)).atomic_write(change)
-            landing.stage()
+            writing = make(step=At(when, act)).atomic_write(change)
+            writing.stage()
             with pytest.raises(ChangedMeanwhile):
-                landing.commit()
+                writing.commit()
             assert tree(root) == {"d": None, "gone": None, "gone/f": OLD}
             (root / "d").unlink()
             (root / "gone").rename(root / "d")
@@ -380,41 +380,41 @@ def _failing(make: Make, root: Path, sentence: str, number: int) -> LocalWorkspa
 @pytest.mark.parametrize("call", ["create", "write", "sync"])
 def test_a_full_disk_leaves_nothing_behind(call: str, make: Make, root: Path) -> None:
     workspace = _failing(make, root, f"{call} a/b/{TEMP}", errno.ENOSPC)
-    landing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
+    writing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
     with pytest.raises(DiskFull):
-        landing.stage()
-    landing.abandon()
-    landing.abandon()
+        writing.stage()
+    writing.abandon()
+    writing.abandon()
     assert tree(root) == {}
 
 
 def test_a_failed_sync_of_the_temp_stops_writes(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = _failing(make, root, f"sync {TEMP}", errno.EIO).atomic_write(replacing("f", OLD, NEW))
+    writing = _failing(make, root, f"sync {TEMP}", errno.EIO).atomic_write(replacing("f", OLD, NEW))
     with pytest.raises(WritesStopped):
-        landing.stage()
+        writing.stage()
     assert tree(root) == {"f": OLD}
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskChange], make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = _failing(make, root, "sync .", errno.EIO).atomic_write(change())
-    landing.stage()
+    writing = _failing(make, root, "sync .", errno.EIO).atomic_write(change())
+    writing.stage()
     with pytest.raises(WritesStopped):
-        landing.commit()
-    landing.abandon()
+        writing.commit()
+    writing.abandon()
 
 
 def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     disk = RecordingDisk(KernelDisk(), str(root))
-    landing = make(disk=disk.disk).atomic_write(replacing("f", OLD, NEW))
-    landing.stage()
+    writing = make(disk=disk.disk).atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
     disk.fail = lambda sentence: OSError(errno.EIO, "broken") if sentence == f"read {TEMP}" else None
     with pytest.raises(WritesStopped):
-        landing.commit()
-    landing.abandon()
+        writing.commit()
+    writing.abandon()
     assert tree(root) == {TEMP: OLD, "f": NEW}
 
 
@@ -444,10 +444,10 @@ def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monke
     assert carry_out(workspace, replacing("f", OLD, NEW)) == ()
     carry_out(workspace, moving("f", "g", NEW))
     (root / "h").write_bytes(FOREIGN)
-    landing = workspace.atomic_write(creating("h", NEW))
-    landing.stage()
+    writing = workspace.atomic_write(creating("h", NEW))
+    writing.stage()
     with pytest.raises(ChangedMeanwhile):
-        landing.commit()
+        writing.commit()
     assert tree(root) == {"g": NEW, "h": FOREIGN}
     assert len([s for s in workspace.features if "rename" in s]) == 2
     carry_out(workspace, deleting("g", NEW))
@@ -456,9 +456,9 @@ def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monke
 
 def test_parents_that_are_not_directories(workspace: LocalWorkspace, root: Path) -> None:
     (root / "a").write_bytes(OLD)
-    landing = workspace.atomic_write(creating("a/f", NEW, parents=("a",)))
+    writing = workspace.atomic_write(creating("a/f", NEW, parents=("a",)))
     with pytest.raises(NotADirectory):
-        landing.stage()
+        writing.stage()
     assert tree(root) == {"a": OLD}
 
 

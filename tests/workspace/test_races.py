@@ -116,11 +116,11 @@ def test_a_directory_exchanged_with_a_link_while_it_is_written(workspace: LocalW
 
 def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Literal["through", "refused", "diverged"]:
     """Replace the file as the engine does. What a divergence leaves in the temporary file must have been kept."""
-    landing = workspace.atomic_write(replacing("d/f", before, after))
+    writing = workspace.atomic_write(replacing("d/f", before, after))
     kept: tuple[bytes, ...] | None = None
     try:
-        landing.stage()
-        landing.commit()
+        writing.stage()
+        writing.commit()
     except ChangedMeanwhile as displaced:
         if not displaced.diverged:
             return "refused"
@@ -128,7 +128,7 @@ def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Litera
     except OrchestratorError:
         return "refused"
     assert kept is None or before in kept
-    assert landing.finish() == ()
+    assert writing.finish() == ()
     return "through" if kept is None else "diverged"
 
 

@@ -31,8 +31,8 @@ def test_garbled_content_never_gets_a_name(make: Make, root: Path, disk: KernelD
     if there:
         (root / "f").write_bytes(b"before\n")
     change = replacing("f", b"before\n", b"after\n") if there else creating("f", b"after\n")
-    landing = make(disk=cast(Disk, GarblingDisk(disk))).atomic_write(change)
+    writing = make(disk=cast(Disk, GarblingDisk(disk))).atomic_write(change)
     with pytest.raises(IoFailed, match="does not give back what was written"):
-        landing.stage()
-    landing.abandon()
+        writing.stage()
+    writing.abandon()
     assert tree(root) == ({"f": b"before\n"} if there else {})
