@@ -17,7 +17,6 @@ from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
 from orchestrator.core.ids import AgentName, is_reserved, show
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
@@ -189,16 +188,11 @@ class Administration:
     async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> a.PolicyReport:
         await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._facts.read_policy)
-        policy = parse_policy(text, source=source)
-        policy = policy.guarding(self._s.permissions.policy.own_state)
-        await self.load(policy)
-        return a.PolicyReport(source=source, ok=True, rules=len(policy.rules))
-
-    async def load(self, policy: Policy) -> None:
-        """Let a policy decide from now on, and say so in the journal."""
+        policy = parse_policy(text, source=source).guarding(self._s.permissions.policy.own_state)
         self._s.permissions.policy = policy
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
         await self._s.notes.append(Origin(), ("policy", event))
+        return a.PolicyReport(source=source, ok=True, rules=len(policy.rules))
 
     async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()

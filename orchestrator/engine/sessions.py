@@ -116,8 +116,8 @@ class SessionService:
         return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 
     async def _title(self, task: Seq) -> str:
-        recorded = await self._s.journal.event(task)
-        return recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
+        begun = await self._s.notes.event(task, TaskBegun)
+        return begun.title if begun is not None else ""
 
     async def begin_task(self, caller: Caller, call: Call, params: a.BeginTask) -> a.TaskAnswer:
         event = TaskBegun(session=caller.session, title=params.title)
