@@ -58,7 +58,7 @@ def step_of(lines: Iterable[str]) -> str | None:
 class Rebasing:
     """Carries indentation from the way a passage is quoted to the way the file has it.
 
-    Built from lines of the passage with the lines of the file that they stand for. `quoted` and
+    Built from lines of the passage with the lines of the file that they represent. `quoted` and
     `present` are the texts from which a level is read, for lines deeper than any that is paired.
     """
 

@@ -16,7 +16,7 @@ from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.text.secret_patterns import KINDS
 
 MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
-"""What stands for a secret: its kind, and a number that is that secret's alone."""
+"""Replaces a secret: its kind, and a number that is that secret's alone."""
 
 _MOST_PASSES = 4
 """A marker puts an end to what is before it, which may then be of another secret's form."""

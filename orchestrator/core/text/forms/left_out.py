@@ -48,7 +48,7 @@ _DOTS_ARE_CODE = (".py", ".pyi", ".pyx", ".yaml", ".yml", ".r", ".c", ".h", ".cc
 
 
 def left_out(line: str) -> bool:
-    """Whether a line stands for others, whatever file it is in and whatever it takes the place of: it has dots."""
+    """Whether a line is a placeholder in any file and whatever it replaces: it has dots."""
     text = line.strip()
     if (behind := _TRAILING.search(text)) is not None and not _MARK.match(text):
         return _by_dots(text[behind.end() :], only=True)
@@ -60,7 +60,7 @@ def left_out(line: str) -> bool:
 
 
 def left_out_of(line: str, path: str) -> bool:
-    """Whether a line that takes the place of others in this file stands for them: words in a comment, or dots alone."""
+    """Whether a line that replaces others in this file is a placeholder: words in a comment, or dots alone."""
     text = line.strip()
     if left_out(text):
         return True
@@ -105,7 +105,7 @@ _HINT_WHOLE = "Send the whole content, every line of it; or change only some lin
 
 
 def placeholders(lines: Iterable[str], path: str, *, replaces: bool) -> list[str]:
-    """Of new lines of a file those that stand for others; words without dots count where others go for them."""
+    """The placeholders among new lines of a file. Words without dots count where the lines replace others."""
     return [line for line in lines if (left_out_of(line, path) if replaces else left_out(line))]
 
 

@@ -1,6 +1,6 @@
 """Finds what a clean merge of lines gets wrong: a lost removal, a doubled addition, a moved surrounding.
 
-One side moved lines and the other removed them where they stood: then both took them away there, and
+One side moved lines and the other removed them where they were: then both took them away there, and
 they are where they went, as if nobody had removed them. Or both sides brought the same lines, at two
 places. git merges both without a word; here each is a conflict, from the one place to the other. So is a change
 that would be below another heading, item or block than in the base (`surroundings`).
