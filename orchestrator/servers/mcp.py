@@ -251,13 +251,8 @@ def _mark() -> str:
 
 def _call_id(context: ServerRequestContext[Any]) -> str | None:
     meta: Any = context.meta
-    if not isinstance(meta, dict):
-        return None
-    for key in _CALL_IDS:
-        value = meta.get(key)
-        if isinstance(value, str):
-            return value[:200]
-    return None
+    given = [meta.get(key) for key in _CALL_IDS] if isinstance(meta, dict) else []
+    return next((value[:200] for value in given if isinstance(value, str)), None)
 
 
 def _read(line: bytes) -> dict[str, Any] | None:
