@@ -92,7 +92,9 @@ async def _receive(lines: LineStream, to_server: Any, open_calls: OpenCalls, tra
                 case types.JSONRPCNotification() if "id" in (_read(line) or {}):  # the SDK skips ids such as 1.5
                     await lines.send(await transport.unread(line))
                     continue
-                case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
+                case types.JSONRPCNotification(
+                    method="notifications/cancelled", params={"requestId": int() | str() as id}
+                ):
                     open_calls.close(id)
                 case _:
                     pass

@@ -87,3 +87,20 @@ async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
     assert "denied" in str(talk.answer()["result"])
     talk.close()
     assert not await reads_of(daemon, "bob")
+
+
+async def test_a_cancellation_with_an_odd_id_does_not_end_the_connection(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text("x\n")
+    code = await daemon.make_approver()
+    async with daemon.client("ann") as ann:
+        await ann.read_file("a.txt")
+        waiting = (await ann.delete_file("a.txt")).approval or ""
+    talk = Talk(daemon, "bob", "mcp")
+    open_call = talk.call("await_change", id=waiting, timeout_s=50)
+    talk._put({"method": "notifications/cancelled", "params": {"requestId": [1]}})
+    read = talk.call("read_file", path="a.txt")
+    assert talk.answer()["id"] == read
+    async with daemon.client() as person:
+        await person.deny(waiting, approver=code)
+    assert talk.answer()["id"] == open_call
+    talk.close()
