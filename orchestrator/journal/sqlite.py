@@ -130,7 +130,7 @@ class SqliteJournal(JournalReader):
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
-            await to_thread.run_sync(self._set_mark, self.here)
+            await to_thread.run_sync(self._keep_mark, self.here)
 
     def _writer_on(self, make: Callable[..., Writer], *, short: bool = False) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
@@ -142,7 +142,7 @@ class SqliteJournal(JournalReader):
                 path=self._path,
                 short=short,
                 deliver=self._hand_over,
-                committed=self._advance_mark,
+                committed=self._committed,
             )
         except BaseException:
             connection.close()
@@ -165,17 +165,22 @@ class SqliteJournal(JournalReader):
         """The head as a mark."""
         return HighWaterMark(self.id, self.head, self._tip.hex())
 
-    def _set_mark(self, mark: HighWaterMark) -> None:
-        """A mark that can't be written is logged: an old backup, or the loss of events, may go unnoticed then."""
-        if self._mark is not None:
-            with _logging_os_error("the high-water mark can't be written"):
-                self._mark.write(mark)
+    def _keep_mark(self, mark: HighWaterMark, *, closes: bool | None = None) -> None:
+        """Keep the mark in a new file, or, where `closes` is given, advance the one in place.
 
-    def _advance_mark(self, head: int, tip: bytes, closes: bool) -> None:
-        """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
-        if self._mark is not None:
-            with _logging_os_error("the high-water mark can't be written"):
-                self._mark.advance(HighWaterMark(self.id, head, tip.hex()), durably=closes)
+        A start notices by it what was lost. A mark that can't be written is logged.
+        """
+        try:
+            if self._mark is not None and closes is not None:
+                self._mark.advance(mark, durably=closes)
+            elif self._mark is not None:
+                self._mark.write(mark)
+        except OSError as error:
+            logger("journal").error("the high-water mark can't be written", error=str(error))
+
+    def _committed(self, head: int, tip: bytes, closes: bool) -> None:
+        """On the writer's thread, before a commit is acknowledged."""
+        self._keep_mark(HighWaterMark(self.id, head, tip.hex()), closes=closes)
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""
@@ -186,7 +191,7 @@ class SqliteJournal(JournalReader):
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
                 if self.id:  # else the opening failed before it was read
-                    await to_thread.run_sync(self._set_mark, self.here)
+                    await to_thread.run_sync(self._keep_mark, self.here)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         """As in `JournalReader`. Raises WritesStopped where what lies in the state directory is not what is open."""
@@ -342,14 +347,6 @@ class SqliteJournal(JournalReader):
         hook = RedactContent(event.digest, self._blobs)
         (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
-
-
-@contextmanager
-def _logging_os_error(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        logger("journal").error(what, error=str(error))
 
 
 def _refusal(writer: Writer, error: Exception) -> Exception:
