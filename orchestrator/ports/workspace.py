@@ -89,7 +89,7 @@ class AtomicWrite(Protocol):
     def commit(self) -> FileStat | None:
         """Exchange, verify what came out, sync the directory; the stat of what is at `path` now (None: absent).
 
-        Raises Displaced, FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
+        Raises ChangedMeanwhile, FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
         """
 
     def finish(self) -> tuple[bytes, ...]:
@@ -102,7 +102,7 @@ class AtomicWrite(Protocol):
     def roll_back(self) -> None:
         """Undo a `commit` that is not finished, because another part of the same change failed.
 
-        Raises Displaced with `diverged` where somebody's content is there since, and WritesStopped as `commit` does.
+        Raises ChangedMeanwhile with `diverged` where somebody's content is there since, and WritesStopped as `commit` does.
         """
 
     def abandon(self) -> None:

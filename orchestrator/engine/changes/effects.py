@@ -66,7 +66,7 @@ class Effects:
     async def carry_out(self, plan: Apply, intent: Intent) -> Applied:
         """Make a plan true.
 
-        Raises Displaced (another program's content was there and is left there; decide again),
+        Raises ChangedMeanwhile (another program's content was there and is left there; decide again),
         RollbackIncomplete (the same, after a part of the change was written), FileBusy, DiskFull,
         WritesStopped and the PathError family; nothing is changed then, and the intent is closed
         by `ChangeAborted` or `ChangeDiverged`.
