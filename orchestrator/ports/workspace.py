@@ -102,7 +102,8 @@ class AtomicWrite(Protocol):
     def roll_back(self) -> None:
         """Undo a `commit` that is not finished, because another part of the same change failed.
 
-        Raises ChangedMeanwhile with `diverged` where somebody's content is there since, and WritesStopped as `commit` does.
+        Raises ChangedMeanwhile with `diverged` where
+        somebody's content is there since, and WritesStopped as `commit` does.
         """
 
     def abandon(self) -> None:
