@@ -68,13 +68,18 @@ async def test_who_does_not_read_gets_no_further_answers(daemon: RunningDaemon, 
     assert len(await reads_of(daemon, "bob")) == many
 
 
-async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
-    """Calls under one id could not be counted, nor told apart by their answers."""
+async def asked(daemon: RunningDaemon) -> tuple[str, str]:
+    """A deletion that waits for a person, and the code to answer it with; until then a wait for it stays open."""
     (daemon.workspace / "a.txt").write_text("x\n")
     code = await daemon.make_approver()
     async with daemon.client("ann") as ann:
         await ann.read_file("a.txt")
-        waiting = (await ann.delete_file("a.txt")).approval or ""
+        return (await ann.delete_file("a.txt")).approval or "", code
+
+
+async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
+    """Calls under one id could not be counted, nor told apart by their answers."""
+    waiting, code = await asked(daemon)
     talk = Talk(daemon, "bob", "mcp")
     first = talk.call("await_change", id=waiting, timeout_s=50)
     talk._last -= 1
@@ -90,11 +95,7 @@ async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
 
 
 async def test_a_cancellation_with_an_odd_id_does_not_end_the_connection(daemon: RunningDaemon) -> None:
-    (daemon.workspace / "a.txt").write_text("x\n")
-    code = await daemon.make_approver()
-    async with daemon.client("ann") as ann:
-        await ann.read_file("a.txt")
-        waiting = (await ann.delete_file("a.txt")).approval or ""
+    waiting, code = await asked(daemon)
     talk = Talk(daemon, "bob", "mcp")
     open_call = talk.call("await_change", id=waiting, timeout_s=50)
     talk._put({"method": "notifications/cancelled", "params": {"requestId": [1]}})

@@ -61,3 +61,18 @@ def merging(
     one, two, three = (lines(side) for side in (base, current, proposed))
     outlines = ThreeWay(one, two, three).map(outline) if outlined and path == PYTHON else NO_OUTLINES
     return merge_automatically(one, two, three, outlines, path=path, rules=rules)
+
+
+def check(rule: str, base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:
+    """`merged` None: a conflict, either way round; else both ways round merge by the rule."""
+    result = merging(base, current, proposed, path=WorkspacePath(path))
+    turned = merging(base, proposed, current, path=WorkspacePath(path))
+    if merged is None:
+        assert isinstance(result, MergeConflict), result
+        assert isinstance(turned, MergeConflict), turned
+        return
+    assert isinstance(result, AutomaticMerge), result
+    assert list(result.lines) == lines(merged)
+    assert [region.rule for region in result.report if region.rule != "clean"] == [rule]
+    assert isinstance(turned, AutomaticMerge)
+    assert sorted(turned.lines) == sorted(result.lines)

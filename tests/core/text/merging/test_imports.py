@@ -7,23 +7,7 @@ import pytest
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge
-from tests.core.text.merging.scenarios import lines, merging
-
-
-def check(base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:
-    """`merged` None: a conflict, either way round; else both ways round merge."""
-    result = merging(base, current, proposed, path=WorkspacePath(path))
-    turned = merging(base, proposed, current, path=WorkspacePath(path))
-    if merged is None:
-        assert isinstance(result, MergeConflict), result
-        assert isinstance(turned, MergeConflict), turned
-        return
-    assert isinstance(result, AutomaticMerge), result
-    assert list(result.lines) == lines(merged)
-    assert [region.rule for region in result.report if region.rule != "clean"] == ["imports"]
-    assert isinstance(turned, AutomaticMerge)
-    assert sorted(turned.lines) == sorted(result.lines)
-
+from tests.core.text.merging.scenarios import check, lines, merging
 
 GO = 'package a\n\nimport (\n\t"fmt"\n{}\t"os"\n)\n'
 JAVA = "package a;\nimport a.A;\n{}class X {{}}\n"
@@ -197,7 +181,7 @@ MANY = "from a import (\n    one,\n{})\nx = 1\n"
     ],
 )
 def test_imports(path: str, base: str, current: str, proposed: str, merged: str | None) -> None:
-    check(base, current, proposed, merged, path)
+    check("imports", base, current, proposed, merged, path)
 
 
 TS, RS = 'import {{ {} }} from "x";', "use x::{{{}}};"
@@ -271,4 +255,4 @@ def test_import_lists(path: str, line: str, base: str, current: str, proposed: s
     ],
 )
 def test_import_lists_among_others(base: str, current: str, proposed: str, merged: str | None) -> None:
-    check(base, current, proposed, merged)
+    check("imports", base, current, proposed, merged)

@@ -4,25 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import MergeConflict
-from orchestrator.core.text.merging.automatic_merge import AutomaticMerge
-from tests.core.text.merging.scenarios import lines, merging
-
-
-def check(rule: str, base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:
-    """`merged` None: a conflict, either way round; else both ways round settle by the rule."""
-    result = merging(base, current, proposed, path=WorkspacePath(path))
-    turned = merging(base, proposed, current, path=WorkspacePath(path))
-    if merged is None:
-        assert isinstance(result, MergeConflict), result
-        assert isinstance(turned, MergeConflict), turned
-        return
-    assert isinstance(result, AutomaticMerge), result
-    assert list(result.lines) == lines(merged)
-    assert [region.rule for region in result.report if region.rule != "clean"] == [rule]
-    assert isinstance(turned, AutomaticMerge)
-    assert sorted(turned.lines) == sorted(result.lines)
+from tests.core.text.merging.scenarios import check
 
 
 @pytest.mark.parametrize(
