@@ -71,7 +71,7 @@ def holds(at: Confinement, directory: int, name: str, expected: Digest, path: Wo
 
 
 def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
-    """Whether the directory of `path` is still the one that of the handle. Raises IoFailed."""
+    """Whether the directory of `path` is still the one that the handle refers to. Raises IoFailed."""
     try:
         with at.parent(path) as (present, _):
             return identity_of(at.disk.stat(present)) == identity_of(at.disk.stat(handle))
