@@ -33,11 +33,11 @@ class ChainWalk:
         problem, before = mistyped(row), self.end
         self.end = row[0], row[17] if problem is None else b""
         problem = problem or _link_problem(row, before)
-        if problem is None and row[4] == _REDACTION:
+        if problem is None and chain.is_redacted(row[14]):
+            self.redacted[row[0]] = chain.payload_hash(row[14], row[13]).hex()
+        if problem is None and row[4] == _REDACTION:  # a redacted one counts too; what is left of it is checked as well
             event = msgspec.json.decode(row[13], type=PayloadRedacted)
             self.redactions[event.target] = row[0], event.rest_hash
-        elif problem is None and chain.is_redacted(row[14]):
-            self.redacted[row[0]] = chain.payload_hash(row[14], row[13]).hex()
         return problem
 
     def redaction_problems(self, after: int = 0) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +284,29 @@ async def test_a_redacted_event_is_counted_and_its_rest_is_checked(state_dir: Pa
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 11", encode(TASK))
     report = await (await opened(readonly=True)).verify()
     assert report.problems == ("the payload of event @11 is not what its redaction @12 left of it",)
+
+
+async def test_a_redaction_that_was_altered_is_found(state_dir: Path, opened: Open) -> None:
+    await redacted(opened)
+    with closing(sqlite3.connect(state_dir / FILE_NAME)) as journal:
+        (event,) = journal.execute("SELECT payload FROM events WHERE seq = 12").fetchone()
+    alter(
+        state_dir,
+        "UPDATE events SET payload = ?, salt = zeroblob(24) WHERE seq = 12",
+        event.replace(b'"ada"', b'"eve"'),
+    )
+    place = "the payload of event @12 was taken out, and no event says that it was redacted"
+    with pytest.raises(JournalCorrupt, match=place):
+        await opened()
+    assert (await (await opened(readonly=True)).verify()).problems == (place,)
+
+
+async def test_a_redaction_of_a_redaction_explains_both(opened: Open) -> None:
+    await filled(opened)
+    journal = await opened()
+    await journal.append(unit(TASK, stream="t"))
+    await journal.redact(PayloadRedacted(target=Seq(11), fields=("title",), by="ada", reason="x"), by())
+    await journal.redact(PayloadRedacted(target=Seq(12), fields=("reason",), by="ada"), by())
+    report = await journal.verify()
+    assert report.problems == ()
+    assert any(line.startswith("2 redacted payloads,") for line in report.unchecked)
