@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
@@ -160,6 +161,29 @@ async def test_a_group_is_resolved_into_changes_that_can_be_reverted(place: Plac
     ]
     with pytest.raises(RevertImpossible):
         _ = [recorded async for recorded in members(place.journal, found[0].seq)]
+
+
+async def test_a_file_that_is_back_at_its_old_path_was_not_moved_there(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that saves by renaming may write the new file between the look at both paths and their import."""
+    before = place.services.state.registry.get(WorkspacePath("f2"))
+    assert before is not None
+    (place.root / "f2").rename(place.root / "moved")
+    take = place.services.locks.alone
+
+    def late(paths: Iterable[WorkspacePath]) -> AbstractAsyncContextManager[None]:
+        (place.root / "f2").write_text("after, and longer\n")
+        return take(paths)
+
+    monkeypatch.setattr(place.services.locks, "alone", late)
+    await place.watcher.send.send(Hints(frozenset(map(WorkspacePath, ("f2", "moved")))))
+    closed = await place.closed()
+    events = [recorded.event async for recorded in members(place.journal, closed.group)]
+    assert [(type(e), getattr(e, "path", ""), getattr(e, "moved_from", "")) for e in events] == [
+        (ExternalFileChanged, "f2", None),
+        (ExternalFileCreated, "moved", "f2"),
+    ]
 
 
 async def test_what_a_caller_met_first_is_of_the_group_too(place: Place) -> None:

@@ -56,6 +56,13 @@ class MetFile(msgspec.Struct, frozen=True):
     data: bytes | None = None  # None: not kept
 
 
+class Renames(msgspec.Struct, frozen=True):
+    """Files that were renamed, as far as their contents show it; each path may hold another file by now."""
+
+    sources: dict[WorkspacePath, WorkspacePath]  # by the new path
+    targets: dict[WorkspacePath, WorkspacePath]  # by the old path
+
+
 class BatchImporter:
     """Looks at suspects, and appends events for those that really differ."""
 
@@ -135,8 +142,8 @@ class BatchImporter:
             return None
         return stat if stat is not None and stat.kind == "file" else None
 
-    def _renames(self, suspects: Suspects) -> dict[WorkspacePath, WorkspacePath]:
-        """The other end of each rename. Only files as large as a gone one are read for it."""
+    def _renames(self, suspects: Suspects) -> Renames:
+        """Only files as large as a gone one are read for it."""
         gone: list[tuple[WorkspacePath, str]] = []
         sizes: set[int] = set()
         for path in suspects.gone:
@@ -153,7 +160,7 @@ class BatchImporter:
                     if entry is None or entry.digest != content:
                         came.append((path, content))
         sources = paired(gone, came)
-        return sources | {source: path for path, source in sources.items()}
+        return Renames(sources, {source: path for path, source in sources.items()})
 
     def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
         """A content's digest; or inode, size and time of a gone file that was never hashed. Raises PathError."""
@@ -178,12 +185,7 @@ class BatchImporter:
                 else:
                     self._log.warning("external changes are left for a later look", paths=len(chunk), error=trouble)
 
-    async def _append(
-        self,
-        chunk: tuple[WorkspacePath, ...],
-        renames: Mapping[WorkspacePath, WorkspacePath],
-        group: ExternalBatch,
-    ) -> None:
+    async def _append(self, chunk: tuple[WorkspacePath, ...], renames: Renames, group: ExternalBatch) -> None:
         met = await to_thread.run_sync(self._meet, chunk)
         external: list[NewEvent] = []
         found: list[FoundFile] = []
@@ -202,8 +204,7 @@ class BatchImporter:
                 found.extend(event.entries)
                 continue
             stream = f"file:{item.path}"
-            renamed = _renamed(event, renames.get(item.path))
-            external.append(NewEvent(stream, renamed, self._s.journal.stream_version(stream)))
+            external.append(NewEvent(stream, _renamed(event, renames), self._s.journal.stream_version(stream)))
         if not external and not found:
             return
         events = (*external, *((NewEvent(FOUND_STREAM, FilesFound(entries=tuple(found))),) if found else ()))
@@ -257,13 +258,13 @@ def _identity(signature: Signature) -> str:
     return f"{signature.inode} {signature.size} {signature.mtime_ns}"
 
 
-def _renamed(event: Event, other_end: WorkspacePath | None) -> Event:
+def _renamed(event: Event, renames: Renames) -> Event:
     """The event, with the path that its content was moved to or from."""
     match event:
-        case ExternalFileChanged() | ExternalFileCreated():
-            return msgspec.structs.replace(event, moved_from=other_end)
-        case ExternalFileRemoved():
-            return msgspec.structs.replace(event, moved_to=other_end)
+        case ExternalFileChanged(path=path) | ExternalFileCreated(path=path):
+            return msgspec.structs.replace(event, moved_from=renames.sources.get(path))
+        case ExternalFileRemoved(path=path):
+            return msgspec.structs.replace(event, moved_to=renames.targets.get(path))
         case _:
             return event
 
