@@ -104,6 +104,17 @@ async def test_all_others_name_the_new_path(daemon: RunningDaemon, call: Call) -
     assert (daemon.workspace / "d/g.py").read_text() == CODE
 
 
+async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await bob.read_file("f.py")
+        await alice.move_file("f.py", "d/g.py")
+        with pytest.raises(RemoteError) as refused:
+            await bob.write_file(str(daemon.workspace / "f.py"), "x\n", mode="append")
+    assert refused.value.hint == (
+        'Send the call again with d/g.py in place of the old path. Mode "create" makes a new f.py.'
+    )
+
+
 @pytest.mark.parametrize("mode", ["create", "truncate", "append"])
 async def test_a_new_file_at_the_old_path_is_no_mistake(daemon: RunningDaemon, mode: str) -> None:
     """For one who never saw the file that stood there, or who says that it is new."""

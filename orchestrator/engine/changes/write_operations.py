@@ -127,17 +127,16 @@ class Writer:
         return FilePart(path=source, target=target, patch=patch)
 
     async def write_file(self, caller: Caller, call: Call, params: p.WriteFile) -> r.ChangeAnswer:
-        note = f' Mode "create" makes a new {params.path}.'
-        request = ChangeRequest.of(caller, call, params)
-        return await self._write(request, params.path, params.content, params.mode, note=note)
+        return await self._write(ChangeRequest.of(caller, call, params), params.path, params.content, params.mode)
 
     async def _write(
-        self, request: ChangeRequest, raw: str, content: str, mode: str, *, fenced: bool = False, note: str = ""
+        self, request: ChangeRequest, raw: str, content: str, mode: str, *, fenced: bool = False
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
         if not self._stands(request.caller, path):
             path = self._paths.new(raw)
             self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
+            note = "" if fenced else f' Mode "create" makes a new {path}.'
             await self._refuse_departed(request, path, mode, note)
         else:
             self._permissions.refuse_early(request.caller, PermissionCheck("write", path))
