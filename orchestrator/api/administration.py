@@ -88,6 +88,7 @@ class ApprovalInfo(r.Result, frozen=True, kw_only=True):
     rule: str = ""
     reason: str = ""
     diff: str | None = None
+    diff_truncated: bool = False
     changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
 
 

@@ -39,6 +39,24 @@ async def test_many_large_approvals_are_listed_by_pages(daemon: RunningDaemon) -
     assert f"3 of 70; go on with --cursor {asked[2]}" in cli(daemon, "--limit", "3")
 
 
+async def test_an_approval_shows_all_that_the_yes_is_for(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        await alice.write_file("a.txt", "x\n" * 500, mode="create")
+        asked = await alice.delete_file("a.txt")
+        assert asked.diff_truncated
+        short = asked.approval or ""
+        shown = await person.approvals_show(short)
+        assert (shown.diff or "").count("\n-x") == 500
+        assert not shown.diff_truncated
+        await alice.write_file("long.txt", "x\n" * 30_000, mode="create")
+        long = (await alice.delete_file("long.txt")).approval or ""
+        cut = await person.approvals_show(long)
+        assert cut.diff_truncated
+        assert (cut.diff or "").count("\n") == 20_000
+    assert "the diff goes on" not in cli(daemon, command=("show", short))
+    assert cli(daemon, command=("show", long)).endswith("… the diff goes on\n")
+
+
 async def test_an_approval_says_which_files_changed_since_it_was_asked_for(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client() as person:
         await alice.write_file("a.txt", "one\n", mode="create")
@@ -52,15 +70,15 @@ async def test_an_approval_says_which_files_changed_since_it_was_asked_for(daemo
         assert (await person.approvals_show(asked.approval)).changed_since == ("a.txt",)
 
 
-def cli(daemon: RunningDaemon, *options: str) -> str:
-    command = [
+def cli(daemon: RunningDaemon, *options: str, command: tuple[str, ...] = ("list",)) -> str:
+    line = [
         sys.executable,
         "-m",
         "orchestrator",
         "--workspace",
         str(daemon.workspace),
         "approvals",
-        "list",
+        *command,
         *options,
     ]
-    return subprocess.run(command, env=daemon.env, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(line, env=daemon.env, capture_output=True, text=True, check=True).stdout

@@ -83,7 +83,7 @@ _PHRASES = {
     "added": "+{}",
     "removed": "-{}",
 }
-_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "moved")
+_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "diff_truncated", "moved")
 """Members that are shown in a form of their own, or that only programs need."""
 
 
@@ -111,6 +111,8 @@ def lines_of(result: r.Result) -> Iterator[str]:
     if not lists and kind in EMPTY:
         yield escaped(EMPTY[kind].format(**values))
     yield from diff_lines(values.get("diff") or "")
+    if values.get("diff_truncated"):
+        yield "… the diff goes on"
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
 

@@ -68,7 +68,7 @@ def unified(
     return "\n".join(rows) + "\n"
 
 
-def cut(text: str, max_lines: int = 120) -> tuple[str, bool]:
+def cut(text: str, max_lines: int) -> tuple[str, bool]:
     """The first `max_lines` lines of a diff, and whether that left some out."""
     rows = text.split("\n", max_lines)
     if len(rows) <= max_lines or not rows[max_lines]:

@@ -16,10 +16,16 @@ from orchestrator.core.text.regions import merged
 
 
 def diff_text(
-    path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
+    path: WorkspacePath,
+    old: Document,
+    new: Document,
+    *,
+    gone: bool = False,
+    hunks: tuple[LineHunk, ...] = (),
+    max_lines: int,
 ) -> tuple[str, bool]:
-    """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
-    return cut(_unified(path, None if gone else path, old, new, hunks=hunks or None))
+    """A unified diff with three lines of context, cut to `max_lines`; `hunks` if they are known already."""
+    return cut(_unified(path, None if gone else path, old, new, hunks=hunks or None), max_lines)
 
 
 def _unified(

@@ -41,6 +41,9 @@ TRIES = 3
 LISTED_PATHS = 10
 """Of one approval in a list."""
 
+APPROVAL_DIFF_LINES = 20_000
+"""Of one approval shown by itself: a person sees what the yes is for. Answers have a limit of bytes, too."""
+
 MOST_NAMED = 5
 """Files that a message names."""
 
@@ -249,9 +252,10 @@ class ApprovalService:
         return approval
 
     async def _info(self, approval: Approval, *, whole: bool) -> ApprovalInfo:
-        paths, diff = approval.request.paths, None
+        paths, diff, truncated = approval.request.paths, None, False
         if whole:
-            diff = (await self._answers.diffs.of(paths))[0] or await self._created(approval)
+            diff, truncated = await self._answers.diffs.of(paths, max_lines=APPROVAL_DIFF_LINES)
+            diff = diff or await self._created(approval)
         known = self._s.state.registry.get
         entries = {item: known(item.path) for item in paths if approval.request.read_version is None}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
@@ -267,6 +271,7 @@ class ApprovalService:
             rule=approval.request.rule,
             reason=await self._reason(approval.seq),
             diff=diff,
+            diff_truncated=truncated,
             changed_since=tuple(changed),
         )
 

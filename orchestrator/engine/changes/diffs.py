@@ -39,10 +39,17 @@ class Diffs:
         self._contents = contents
 
     async def between(
-        self, path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
+        self,
+        path: WorkspacePath,
+        old: Document,
+        new: Document,
+        *,
+        gone: bool = False,
+        hunks: tuple[LineHunk, ...] = (),
+        max_lines: int = SHOWN_DIFF_LINES,
     ) -> Shown:
         """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known."""
-        work = partial(diff_text, path, old, new, gone=gone, hunks=hunks)
+        work = partial(diff_text, path, old, new, gone=gone, hunks=hunks, max_lines=max_lines)
         if hunks:
             return work()
         try:
@@ -50,8 +57,14 @@ class Diffs:
         except TextTooCostly:
             return None, True
 
-    async def of(self, paths: Iterable[PathChange], contents: Mapping[Digest, NewContent] = NOTHING) -> Shown:
-        """One diff of a change, cut to 120 lines; None for one created or binary file.
+    async def of(
+        self,
+        paths: Iterable[PathChange],
+        contents: Mapping[Digest, NewContent] = NOTHING,
+        *,
+        max_lines: int = SHOWN_DIFF_LINES,
+    ) -> Shown:
+        """One diff of a change, cut to `max_lines`; None for one created or binary file.
 
         `contents`: of a change that is only planned, what is not kept yet.
         """
@@ -60,18 +73,23 @@ class Diffs:
         left = {item.moved_from for item in items if item.moved_from is not None}
         touched = [item for item in items if item.path not in left or item.after is not None]
         texts: list[str] = []
+        truncated = False
         for item in touched:
             source = sources.get(item.moved_from) if item.moved_from is not None else item
             before = source.before if source is not None else None
-            text = await self._text(item, before, contents)
+            text, partly = await self._text(item, before, contents, max_lines)
+            truncated = truncated or partly
             if text is not None:
                 texts.append(text)
             elif len(touched) > 1:
                 kind = "binary" if item.binary else "new" if before is None else "changed"
                 texts.append(f"{kind} file {item.path}\n")
-            if sum(text.count("\n") for text in texts) > SHOWN_DIFF_LINES:
+            if sum(text.count("\n") for text in texts) > max_lines:
                 break
-        return cut("".join(texts), SHOWN_DIFF_LINES) if texts else (None, False)
+        if not texts:
+            return None, truncated
+        text, partly = cut("".join(texts), max_lines)
+        return text, partly or truncated
 
     async def of_conflict(self, conflict: Conflict) -> Shown:
         """What choosing the proposed side would change."""
@@ -98,19 +116,23 @@ class Diffs:
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
     ) -> str | None:
         """Of one path of a plan; `before` is what its file holds now, under whichever path."""
-        text = await self._text(item, before, contents)
+        text, _ = await self._text(item, before, contents, SHOWN_DIFF_LINES)
         return cut(text, SHOWN_DIFF_LINES)[0] if text is not None else None
 
-    async def _text(self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]) -> str | None:
+    async def _text(
+        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent], max_lines: int
+    ) -> Shown:
         """Where the file comes from, and how its lines change."""
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
         if before is None or before == item.after or item.binary:
-            return renamed
+            return renamed, False
         old, new = await self._contents.kept_text(before), await self._new(item, contents)
         if old is None or new is None:
-            return renamed
-        body, _ = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks)
-        return f"{renamed or ''}{body}" if body is not None else renamed
+            return renamed, False
+        body, truncated = await self.between(
+            item.path, old, new, gone=item.after is None, hunks=item.hunks, max_lines=max_lines
+        )
+        return (f"{renamed or ''}{body}" if body is not None else renamed), truncated
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
         if item.after is None:
