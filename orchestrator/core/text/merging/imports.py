@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
+from typing import Final, NamedTuple
 
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.literals import inside_strings
-from orchestrator.core.three_way import Region, Span, ThreeWay
+from orchestrator.core.three_way import Region, ThreeWay
 
-Imports = Mapping[tuple[str, ...], Sequence[str]]
-"""The names that each line imports, by the line itself, or by what is before and behind a list of names."""
 
+class ImportLine(NamedTuple):
+    """A line that imports: its names by the line itself, or by what is before and behind a list of names."""
+
+    place: str  # its indentation, and the line that opens the list around it: only equal places mix
+    key: tuple[str, ...]
+    names: Sequence[str]  # `_PACKAGE` before a package, which other lines may bind too
+
+
+_PACKAGE: Final = "import "
 _SCRIPT_LIST = r"(?P<head>import\s+(?:type\s+)?\{\s*)(?P<names>[\w\s,$]*\w)(?P<tail>\s*,?\s*\}\s*from\b.*)"
-_SCRIPT = r"import\s+(?:type\s+)?(?:\*\s+as\s+)?(?P<name>\w+)\s+from\s+(?P<quote>['\"])[^'\"]+(?P=quote)\s*;?\s*"
+_SCRIPT = r"import\s+(?:(?:type\s+)?(?:\*\s+as\s+)?(?P<name>\w+)\s+from\s+)?(?P<quote>['\"])[^'\"]+(?P=quote)\s*;?\s*"
 _INCLUDE = r"#\s*include\s*(?P<name><[^>]+>|\"[^\"]+\")\s*"
 
 _LISTS: Final = {
@@ -31,7 +39,7 @@ _LISTS: Final = {
 """A line that imports several names of one module. `import __future__` must stay first."""
 
 IMPORTING: Final = {
-    "python": r"import\s+(?:[\w.]+\s+as\s+)?(?P<name>\w+)(?:\.\w+)*\s*(?:#.*)?",
+    "python": r"import\s+(?:[\w.]+\s+as\s+(?P<alias>\w+)|(?P<package>\w+)(?:\.\w+)*)\s*(?:#.*)?",
     "javascript": _SCRIPT,
     "typescript": _SCRIPT,
     "tsx": _SCRIPT,
@@ -41,7 +49,7 @@ IMPORTING: Final = {
     "c": _INCLUDE,
     "cpp": _INCLUDE,
 }
-"""A line that imports one thing, with the name that it binds."""
+"""A line that imports one thing, with the name that it binds if any."""
 
 _WORD = re.compile(r"\w+")
 _MEMBER = re.compile(r"(?:type\s+)?\w+(?:\s+as\s+\w+)?\s*,\s*")
@@ -52,64 +60,81 @@ class ImportMerge:
     """The imports of three texts in one language of `IMPORTING`."""
 
     def __init__(self, sides: ThreeWay[Sequence[str]], language: str) -> None:
-        self._sides, self._language = sides, language
+        self._sides = sides
+        self._imports = sides.map(lambda lines: list(_imports(language, lines)))
         self._quoted = sides.map(inside_strings)
-        words = sides.map(self._words)
-        self._gone = (words.base - words.current) | (words.base - words.proposed)
+        words = [_words(compress(lines, read)) for lines, read in zip(sides, self._imports, strict=True)]
+        self._gone = (words[0] - words[1]) | (words[0] - words[2])
 
     def merged(self, region: Region) -> tuple[str, ...] | None:
         """The lines of a region with what either side added: in the current order, the proposal's after. None: no rule.
 
-        Only where every line of the region imports, outside of strings, at one depth; where both sides kept each name
-        that the base imports; where no new name is bound twice; and where no new line names what one side imports no
-        more, anywhere in the text: it may have another name there.
+        Only where every line of the region imports, outside of strings, at one depth and in one list; where both sides
+        kept each name that the base imports; where no new name is bound twice; and where no new line names what one
+        side imports no more, anywhere in the text: it may have another name there.
         """
-        read = [self._imports(*one) for one in zip(self._sides, region, self._quoted, strict=True)]
-        depths = {indent_of(line) for lines, span in zip(self._sides, region, strict=True) for line in span.of(lines)}
-        base, current, proposed = read
-        if base is None or current is None or proposed is None or len(depths) != 1:
+        places: set[str] = set()
+        found: list[dict[tuple[str, ...], Sequence[str]]] = []
+        for read, span, quoted in zip(self._imports, region, self._quoted, strict=True):
+            lines = [
+                line for at, line in enumerate(read[span.start : span.end], span.start) if line and at not in quoted
+            ]
+            places.update(line.place for line in lines)
+            found.append({line.key: line.names for line in lines})
+            if len(found[-1]) < span.length:
+                return None  # something else is there, or a line twice
+        base, current, proposed = found
+        if len(places) != 1:
             return None
         if not all(_keeps(side.get(key, ()), names) for side in (current, proposed) for key, names in base.items()):
             return None
         merged = dict(current)
         for key, names in proposed.items():
             merged[key] = _united(base.get(key, ()), current.get(key, ()), names)
-        bound, known = (Counter(name.split()[-1] for names in one.values() for name in names) for one in (merged, base))
+        bound, known = _bound(merged), _bound(base)
         if any(bound[name] > 1 for name in bound - known):
             return None
-        (depth,) = depths
-        lines = [depth + (key[0] if len(key) == 1 else ", ".join(names).join(key)) for key, names in merged.items()]
-        new = set(lines).difference(region.base.of(self._sides.base))
-        return tuple(lines) if self._gone.isdisjoint(_WORD.findall(" ".join(new))) else None
-
-    def _imports(self, lines: Sequence[str], span: Span, quoted: Container[int]) -> Imports | None:
-        """The imports of a range; None if it holds anything else, or a line twice."""
-        found: dict[tuple[str, ...], Sequence[str]] = {}
-        for at in range(span.start, span.end):
-            read = None if at in quoted else _read(self._language, lines, at)
-            if read is None or read[0] in found:
-                return None
-            found[read[0]] = read[1]
-        return found
-
-    def _words(self, lines: Sequence[str]) -> frozenset[str]:
-        """All words of the lines that import."""
-        text = " ".join(line for at, line in enumerate(lines) if _read(self._language, lines, at) is not None)
-        return frozenset(_WORD.findall(text))
+        depth = indent_of(*places)
+        result = [depth + (key[0] if len(key) == 1 else ", ".join(names).join(key)) for key, names in merged.items()]
+        new = set(result).difference(region.base.of(self._sides.base))
+        return tuple(result) if self._gone.isdisjoint(_words(new)) else None
 
 
-def _read(language: str, lines: Sequence[str], at: int) -> tuple[tuple[str, ...], Sequence[str]] | None:
-    line = lines[at].lstrip(" \t")
-    if language in _LISTS and (found := re.fullmatch(_LISTS[language], line)) is not None:
+def _imports(language: str, lines: Sequence[str]) -> Iterator[ImportLine | None]:
+    """For each line what it imports; None for others, those that open and close a list too."""
+    opening = ""
+    for line in lines:
+        text = line.lstrip(" \t")
+        if opening and _MEMBER.fullmatch(text):
+            yield ImportLine(indent_of(line) + opening, (text,), [text.rstrip(" ,")])
+        else:
+            opening = text if language in _LISTS and _OPENING.fullmatch(text) else ""
+            yield _alone(language, line, text)
+
+
+def _alone(language: str, line: str, text: str) -> ImportLine | None:
+    if language in _LISTS and (found := re.fullmatch(_LISTS[language], text)) is not None:
         names = found["names"].split(", ")
         whole = len(set(names)) == len(names) and all(name == name.strip() and "," not in name for name in names)
-        return ((found["head"], found["tail"]), names) if whole else None
-    if (found := re.fullmatch(IMPORTING[language], line)) is not None:
-        return (line,), [found.groupdict().get("alias") or found["name"]]
-    if language in _LISTS and _MEMBER.fullmatch(line):
-        above = next((text for text in reversed(lines[:at]) if not _MEMBER.fullmatch(text.strip())), "")
-        return ((line,), [line.rstrip(" ,")]) if _OPENING.fullmatch(above.strip()) else None
-    return None
+        return ImportLine(indent_of(line), (found["head"], found["tail"]), names) if whole else None
+    if (found := re.fullmatch(IMPORTING[language], text)) is None:
+        return None
+    package, alias, name = map(found.groupdict().get, ("package", "alias", "name"))
+    bound = _PACKAGE + package if package else alias or name
+    return ImportLine(indent_of(line), (text,), [bound] if bound and bound != "_" else [])
+
+
+def _words(lines: Iterable[str]) -> frozenset[str]:
+    """All words of lines, and what stands between blanks: the path of a module."""
+    text = " ".join(lines)
+    return frozenset(_WORD.findall(text)).union(text.split())
+
+
+def _bound(imports: Mapping[tuple[str, ...], Sequence[str]]) -> Counter[str]:
+    """How often each name is bound; `import a.b` and `import a.c` both bind the package `a`."""
+    names = [name for names in imports.values() for name in names]
+    packages = {name for name in names if name.startswith(_PACKAGE)}
+    return Counter(name.split()[-1] for name in (*packages, *(name for name in names if name not in packages)))
 
 
 def _keeps(names: Sequence[str], base: Sequence[str]) -> bool:
