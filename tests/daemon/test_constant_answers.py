@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from orchestrator.api.operations import toolset
-from orchestrator.clients.stdio_proxy.handshake import FOLDER, Handshake
+from orchestrator.clients.stdio_proxy.messages import FOLDER, Handshake
 from orchestrator.clients.stdio_proxy.messages import read_message as said_by
 from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.api import locations
 from orchestrator.api.operations import toolset
-from orchestrator.clients.stdio_proxy.handshake import FOLDER, HANDSHAKE_FILE, tools_file
+from orchestrator.clients.stdio_proxy.messages import FOLDER, HANDSHAKE_FILE, tools_file
 from tests.daemon.daemon_process import RunningDaemon
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

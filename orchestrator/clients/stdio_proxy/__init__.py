@@ -2,6 +2,6 @@
 
 - `main.py`: options, and how the daemon is reached or started.
 - `relay.py`: the two directions, before the daemon is up and across its restarts. Begin here.
-- `messages.py`: the little that must be read of MCP's lines: who asks, who answers, how a lost daemon is reported.
-- `handshake.py`: what is answered without the daemon: constants in `answers/`, which `make docs` writes.
+- `messages.py`: the little that must be read of MCP's lines: who asks, who answers, how a lost daemon is reported; and
+  what is answered without the daemon: constants in `answers/`, which `make docs` writes.
 """

@@ -17,8 +17,7 @@ from orchestrator.api import locations
 from orchestrator.clients import daemon_launcher
 from orchestrator.clients.daemon_launcher import DaemonDied, DaemonRefused
 from orchestrator.clients.running_daemon import find, keeps_state_in
-from orchestrator.clients.stdio_proxy import messages
-from orchestrator.clients.stdio_proxy.handshake import Handshake
+from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
 from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
 
@@ -80,12 +79,10 @@ class Dialler:
         return self._resumed(location.socket, session)
 
     def _resumed(self, path: str, session: str | None) -> Link:
-        if session is None:
-            return self._link(path, self._first_session)
         try:
-            return self._link(path, session)
+            return self._link(path, session or self._first_session)
         except DaemonRefused as error:
-            if error.code != "session_unknown":
+            if session is None or error.code != "session_unknown":
                 raise
             return self._link(path, None)
 
@@ -160,8 +157,8 @@ def _refuse_all(error: OrchestratorError) -> int:
     """Show the error to the person on stderr, and to the client as the answer to each request."""
     _complain(error)
     for line in sys.stdin.buffer:
-        call = messages.read_message(line).call
+        call = read_message(line).call
         if call is not None:
-            sys.stdout.buffer.write(messages.refused(call.id, error))
+            sys.stdout.buffer.write(failed(call, error))
             sys.stdout.buffer.flush()
     return 1

@@ -1,8 +1,14 @@
-"""MCP's lines as the stdio transport needs to see them: who asks, who answers, and how a lost daemon is reported.
+"""MCP's lines as the stdio transport needs to see them: who asks, and what is answered without the daemon.
 
 The transport passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
-only to give a write call the `request_id` that makes sending it again safe.
+only to give a write call the `request_id` that makes sending it again safe. So that a client has its tools before
+the daemon is up, the answers to `initialize`, `server/discover` and `tools/list` are constants of a version. They lie
+in `answers/`, which `make docs` writes from a daemon's own replies; a test compares the two byte for byte. A request
+of any other shape than the usual one goes to the daemon.
 """
+
+# Importing pathlib would take 6 ms of the transport's 45.
+# ruff: noqa: PTH100, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -17,7 +23,10 @@ from orchestrator.core.errors import DaemonRestarted, OrchestratorError
 
 Id = int | str
 
-_PROTOCOL_IN_META = "io.modelcontextprotocol/protocolVersion"
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "answers")
+HANDSHAKE_FILE = "handshake.json"
+
+_META = "io.modelcontextprotocol/"
 _USUAL_REPLY = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?[0-9]+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
 
 
@@ -53,10 +62,9 @@ def read_message(line: bytes, writes: Container[str] = ()) -> ClientMessage:
     params: dict[str, Any] = given if isinstance(given, dict) else {}
     if id is None:
         return ClientMessage(line, method, params)
-    meta = params.get("_meta")
-    modern = isinstance(meta, dict) and _PROTOCOL_IN_META in meta
-    request_id = None
-    if method == "tools/call" and params.get("name") in writes:
+    modern = f"{_META}protocolVersion" in _meta(params)
+    request_id, name = None, params.get("name")
+    if method == "tools/call" and isinstance(name, str) and name in writes:
         arguments = params.get("arguments")
         if arguments is None:
             arguments = params["arguments"] = {}
@@ -78,6 +86,77 @@ def replied(line: bytes) -> Id | None:
     return None if message is None or "method" in message else _id(message.get("id"))
 
 
+def tools_file(*, structured: bool) -> str:
+    """The name of the file with the tools, one a line behind the smallest toolset that has it."""
+    return "tools-structured.txt" if structured else "tools.txt"
+
+
+class Handshake:
+    """The constant answers for one client of one toolset."""
+
+    def __init__(self, toolset: str, *, structured: bool) -> None:
+        self._toolset, self._structured = toolset, structured
+        self._greeted = False  # by `initialize`, answered here
+        with open(os.path.join(FOLDER, HANDSHAKE_FILE), encoding="utf-8") as file:
+            self._known: dict[str, Any] = json.load(file)
+        self.writes: frozenset[str] = frozenset(self._known["writes"])
+
+    def reply(self, message: ClientMessage) -> bytes | None:
+        """The daemon's answer to a line of the client, if it is one of the constants."""
+        call = message.call
+        if call is None:
+            return None
+        result: dict[str, Any] | None = None
+        match call.method, message.params:
+            case "initialize", {
+                "protocolVersion": str(version),
+                "capabilities": dict(),
+                "clientInfo": {"name": str(), "version": str()},
+            }:
+                known = self._known["handshake_versions"]
+                agreed = version if version in known else known[-1]
+                result = {**self._known["initialize"], "protocolVersion": agreed}
+            case "server/discover", params if self._is_modern(params):
+                result = self._known["discover"]
+            case "tools/list", params if not params.keys() - {"_meta"}:
+                if self._is_modern(params):
+                    result = {**self._known["list"]["2026"], "tools": self._tools()}
+                elif self._greeted and not call.modern:
+                    result = {**self._known["list"]["2025"], "tools": [_as_in_2025(tool) for tool in self._tools()]}
+        if call.method == "initialize":
+            self._greeted = result is not None
+        if result is None:
+            return None
+        id = json.dumps(call.id, ensure_ascii=False)
+        text = json.dumps(result, separators=(",", ":"), ensure_ascii=False)
+        return f'{{"jsonrpc":"2.0","id":{id},"result":{text}}}\n'.encode("utf-8", "surrogatepass")
+
+    def _tools(self) -> list[dict[str, Any]]:
+        with open(os.path.join(FOLDER, tools_file(structured=self._structured)), encoding="utf-8") as file:
+            rows = [row.split(" ", 1) for row in file]
+        return [json.loads(tool) for smallest, tool in rows if smallest in ("core", self._toolset)]
+
+    def _is_modern(self, params: Mapping[str, Any]) -> bool:
+        meta = _meta(params)
+        info = meta.get(f"{_META}clientInfo", {"name": "", "version": ""})
+        return (
+            meta.get(f"{_META}protocolVersion") in self._known["modern_versions"]
+            and isinstance(info, dict)
+            and all(isinstance(info.get(key), str) for key in ("name", "version"))
+            and isinstance(meta.get(f"{_META}clientCapabilities"), dict)
+        )
+
+
+def _as_in_2025(tool: dict[str, Any]) -> dict[str, Any]:
+    """The order in which the SDK writes a schema for that era."""
+    for key in ("inputSchema", "outputSchema"):
+        if key in tool:
+            first = ("properties", "required", "type")
+            schema = tool[key]
+            tool[key] = {**{name: schema[name] for name in first if name in schema}, **schema}
+    return tool
+
+
 def lost(call: Call) -> bytes:
     """The answer to a call that was open when the daemon ended."""
     hint = "Send the same call again."
@@ -87,22 +166,16 @@ def lost(call: Call) -> bytes:
 
 
 def failed(call: Call, error: OrchestratorError) -> bytes:
-    """An error as the model sees it: a tool's result, or for any other request a JSON-RPC error."""
+    """An error as the model sees it: a tool's result; to any other request a JSON-RPC error, which people see."""
+    details = {"request_id": call.request_id, **error.details} if call.request_id else error.details
+    refusal = {"code": error.code, "message": error.message, "hint": error.hint, "details": details}
     if call.method != "tools/call":
-        return refused(call.id, error)
-    refusal: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
-    refusal["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
+        message = f"{error.message}. {error.hint}" if error.hint else error.message
+        return _line({"jsonrpc": "2.0", "id": call.id, "error": {"code": -32000, "message": message, "data": refusal}})
     result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(refusal)}], "isError": True}
     if call.modern:
         result["resultType"] = "complete"
     return _line({"jsonrpc": "2.0", "id": call.id, "result": result})
-
-
-def refused(id: Id, error: OrchestratorError) -> bytes:
-    """A JSON-RPC error; clients show its message to their user."""
-    refusal = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
-    message = f"{error.message}. {error.hint}" if error.hint else error.message
-    return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": refusal}})
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -111,6 +184,11 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
+
+
+def _meta(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = params.get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _id(value: object) -> Id | None:

@@ -15,11 +15,7 @@ from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
 from orchestrator.clients.stdio_proxy import messages
-from orchestrator.clients.stdio_proxy.handshake import Handshake
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
-
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""As in api/framing.py; a longer line is passed on in pieces, for the daemon to refuse."""
 
 MOST_WAITING = 64
 """Lines that are kept for a daemon that is not up yet; the client's further ones wait in its pipe."""
@@ -66,17 +62,15 @@ class StillUnreachable(Exception):
 Dial = Callable[[str | None], Link]
 """Connects, resuming a session. Raises StillUnreachable or OSError to be tried again, OrchestratorError to stop."""
 
-
 Complain = Callable[[OrchestratorError], None]
 """Shows the person at the terminal why no daemon can be had."""
 
 
 class Sent(NamedTuple):
-    """A call that is open: its line, the link that took it last, and how many took it."""
+    """A call that is open: its line, and how many links took it."""
 
     call: messages.Call
     line: bytes
-    link: Link | None
     times: int
 
 
@@ -84,7 +78,7 @@ class Pipe:
     """Joins the client's stdin and stdout to the daemon until the client closes its side."""
 
     def __init__(
-        self, dial: Dial, constants: Handshake, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
+        self, dial: Dial, constants: messages.Handshake, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
     ) -> None:
         self._dial, self._constants, self._complain = dial, constants, complain
         self._in, self._out = client_in, client_out
@@ -93,13 +87,12 @@ class Pipe:
         self._link: Link | None = None
         self._session: str | None = None
         self._trouble: OrchestratorError | None = None  # why there is no link and nobody seeks one
-        self._failing = False  # what was open is being answered with that
         self._closing = False
         self._handshake: list[bytes] = []  # the 2025 eras' `initialize` and `notifications/initialized`
         self._handshake_id: messages.Id | None = None
         self._waiting: list[bytes] = []  # what is no call, for the next link
         self._open: dict[messages.Id, Sent] = {}
-        self._answered_here: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
+        self._answered_here: set[messages.Id | None] = set()  # the client has an answer: the daemon's is dropped
 
     def run(self) -> OrchestratorError | None:
         """Returns when the client has closed its side and the daemon has sent its last answer.
@@ -108,21 +101,18 @@ class Pipe:
         """
         reader = threading.Thread(target=self._serve_daemon, name="daemon", daemon=True)
         reader.start()
-        while line := self._in.readline(MAX_LINE_BYTES):
-            link = self._take(line)
-            while not line.endswith(b"\n") and (line := self._in.readline(MAX_LINE_BYTES)):
-                if link is not None:
-                    link.send(line)
+        for line in self._in:
+            self._take(line)
         with self._state:
             self._state.wait_for(lambda: self._known or (self._session is not None and not self._open))
-            self._state.wait_for(lambda: not self._failing)
             self._closing = True
             self._state.notify_all()
-            if self._link is None:
-                return self._trouble if self._session is None else None
-            self._link.shut(socket.SHUT_WR)
+            if self._link is not None:
+                self._link.shut(socket.SHUT_WR)
+            elif self._trouble is None:
+                return None
         reader.join(DRAIN_S)
-        return None
+        return self._trouble if self._session is None else None
 
     @property
     def _known(self) -> bool:
@@ -131,8 +121,8 @@ class Pipe:
 
     # --- from the client -------------------------------------------------------------
 
-    def _take(self, line: bytes) -> Link | None:
-        """Answer a line, pass it on, or keep it for the daemon that comes up. Returns the link that took it."""
+    def _take(self, line: bytes) -> None:
+        """Answer a line, pass it on, or keep it for the daemon that comes up."""
         message = messages.read_message(line, self._constants.writes)
         constant = self._constants.reply(message)
         if constant is not None:
@@ -141,18 +131,16 @@ class Pipe:
             if message.call is not None and constant is None and self._link is None and self._trouble is not None:
                 self._trouble = None  # have it tried once more
                 self._state.notify_all()
-            kept = message.call is not None or line.endswith(b"\n")
-            self._state.wait_for(lambda: self._known or (kept and self._has_room()))
+            self._state.wait_for(lambda: self._known or self._has_room())
             link = self._link
-            passes = self._noted(message, constant=constant is not None, kept=kept)
+            passes = self._noted(message, constant=constant is not None)
         if passes and link is not None:
             link.send(message.line)
-        return link
 
     def _has_room(self) -> bool:
         return len(self._waiting) + sum(not sent.times for sent in self._open.values()) < MOST_WAITING
 
-    def _noted(self, message: messages.ClientMessage, *, constant: bool, kept: bool) -> bool:
+    def _noted(self, message: messages.ClientMessage, *, constant: bool) -> bool:
         """Keep of a line what the next link needs. True: it goes to the present one."""
         linked = self._link is not None
         match message.method, message.call:
@@ -168,34 +156,30 @@ class Pipe:
             case "notifications/cancelled", None:
                 if message.cancelled is not None:
                     self._open.pop(message.cancelled, None)
-            case _, None if kept and not linked:
+            case _, None if not linked:
                 self._waiting.append(message.line)
         if message.call is not None and not constant:
-            self._open[message.call.id] = Sent(message.call, message.line, self._link, int(linked))
+            self._open[message.call.id] = Sent(message.call, message.line, int(linked))
         return linked
 
     # --- from the daemon -------------------------------------------------------------
 
     def _serve_daemon(self) -> None:
         patience_s = RECONNECT_S
-        while True:
+        while not self._closing:
             self._connect(patience_s)
             link = self._link
-            if link is not None:
-                self._pump(link)
-                with self._state:
-                    self._link = None
-                    self._answered_here.clear()
-                link.close()
-                if self._closing:
-                    return
-                patience_s = RECONNECT_S
-            else:
+            if link is None:
                 with self._state:
                     self._state.wait_for(lambda: self._trouble is None or self._closing)
-                    if self._closing:
-                        return
                 patience_s = 0.0
+                continue
+            self._pump(link)
+            with self._state:
+                self._link = None
+                self._answered_here.clear()
+            link.close()
+            patience_s = RECONNECT_S
 
     def _pump(self, link: Link) -> None:
         try:
@@ -242,55 +226,30 @@ class Pipe:
 
     def _put_up(self, link: Link) -> None:
         """Bring a new connection to where the client believes it is, send it what is open, and make it the link."""
-        link.socket.settimeout(REPLAY_TIMEOUT_S)
         self._report_lost(link)
-        greeted = 0
-        while True:
-            with self._state:
-                handshake, id = self._handshake[greeted:], self._handshake_id
-                lines = [] if handshake else self._unsent(link)
-                if not handshake and not lines:
-                    link.socket.settimeout(None)
-                    self._link, self._session = link, link.session
-                    self._state.notify_all()
-                    return
-            for line in (*handshake, *lines):
+        link.socket.settimeout(REPLAY_TIMEOUT_S)
+        with self._state:
+            if self._handshake and self._handshake_id not in self._open:
+                self._answered_here.add(self._handshake_id)
+            open_lines = [sent.line for sent in self._open.values() if sent.line not in self._handshake]
+            self._open = {id: sent._replace(times=sent.times + 1) for id, sent in self._open.items()}
+            for line in (*self._handshake, *self._waiting, *open_lines):
                 link.socket.sendall(line)
-                if handshake and not greeted:
-                    self._await_greeting(link, id)
-                greeted += bool(handshake)
-
-    def _await_greeting(self, link: Link, id: messages.Id | None) -> None:
-        """The reply to `initialize`; the client sees it only where it has none yet."""
-        while (line := link.lines.readline()).endswith(b"\n"):
-            if messages.replied(line) == id:
-                if id in self._open:
-                    self._deliver(line)
-                return
-        raise ConnectionResetError("the daemon closed the connection during the handshake")
+            link.socket.settimeout(None)
+            self._waiting.clear()
+            self._link, self._session = link, link.session
+            self._state.notify_all()
 
     def _report_lost(self, link: Link) -> None:
         """Answer what was open and is not sent again."""
         with self._state:
             resumed = self._session in (None, link.session)
-            lost = [
-                sent.call
-                for sent in self._open.values()
-                if sent.times >= MOST_TIMES_SENT or (sent.times and not resumed)
-            ]
+            most = MOST_TIMES_SENT if resumed else 1
+            lost = [sent.call for sent in self._open.values() if sent.times >= most]
             for call in lost:
                 del self._open[call.id]
         for call in lost:
             self._write(messages.lost(call))
-
-    def _unsent(self, link: Link) -> list[bytes]:
-        """The lines that this link has not been sent yet, as if it were now."""
-        lines, self._waiting = self._waiting, []
-        for id, sent in self._open.items():
-            if sent.link is not link:
-                lines.append(sent.line)
-                self._open[id] = sent._replace(link=link, times=sent.times + 1)
-        return lines
 
     def _give_up(self, trouble: OrchestratorError) -> None:
         if self._session is None:
@@ -301,13 +260,10 @@ class Pipe:
             self._waiting.clear()
             if any(call.method == "initialize" for call in calls):
                 self._handshake = []
-            self._trouble, self._failing = trouble, True
+            self._trouble = trouble
             self._state.notify_all()
         for call in calls:
             self._write(messages.failed(call, trouble))
-        with self._state:
-            self._failing = False
-            self._state.notify_all()
 
     def _write(self, line: bytes) -> None:
         """Write to the client. It has closed its side: there is nothing left to do here."""

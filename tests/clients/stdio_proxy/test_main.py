@@ -16,7 +16,7 @@ import pytest
 from orchestrator.api import locations
 from orchestrator.api.operations import toolset
 from orchestrator.clients.stdio_proxy import messages
-from orchestrator.clients.stdio_proxy.handshake import Handshake
+from orchestrator.clients.stdio_proxy.messages import Handshake
 from tests.clients.fakes import PATIENCE_S, Conversation, FakeDaemon, read_line
 from tests.docs.answers import initialize, request
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from orchestrator.clients.stdio_proxy import messages, relay
-from orchestrator.clients.stdio_proxy.handshake import Handshake
+from orchestrator.clients.stdio_proxy.messages import Handshake
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
 from orchestrator.core.errors import OrchestratorError, Unauthorised
 from tests.clients.fakes import Conversation, read_line
@@ -208,6 +208,7 @@ def test_which_call_a_line_answers(line: bytes, id: messages.Id | None) -> None:
         pytest.param('{"name":"edit_file","arguments":{"request_id":"r"}}', "r", id="kept"),
         pytest.param('{"name":"edit_file","arguments":[]}', None, id="arguments of a wrong type pass"),
         pytest.param('{"name":"read_file","arguments":{}}', None, id="a read"),
+        pytest.param('{"name":["edit_file"],"arguments":{}}', None, id="a name of a wrong type passes"),
         pytest.param("[]", None, id="params of a wrong type pass"),
     ],
 )
