@@ -247,7 +247,6 @@ class Daemon:
         )
         return Engine(
             services,
-            roots=(config.workspace,),
             facts=facts,
             watcher=self._watcher,
             signer=KeyFile(Path(config.state_dir)),

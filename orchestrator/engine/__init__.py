@@ -9,6 +9,7 @@ and each imports only those below it:
 - record: the journal itself: queried, sealed, maintained
 - reads: files, searches, the past, read sets
 - external: what other programs changed
-- approver, caller, leases, path_resolution, walker: what several rooms ask
-- services: the parts that rooms share: permissions, notes, contents, locks, the ports and the state
+- approver, caller, leases, walker: what several rooms ask
+- services: the parts that rooms share: permissions, notes, contents, locks, path_resolution, past_versions, the ports
+  and the state
 """

@@ -43,19 +43,16 @@ from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leaser
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.blame import Blamer
 from orchestrator.engine.reads.changes_since import ChangeSummaries
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
-from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
-from orchestrator.engine.record.journal_redaction import Redactor
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.snapshots import Snapshotter
 from orchestrator.engine.record.state_check import StateCheck
@@ -77,7 +74,6 @@ class Engine:
         self,
         services: Services,
         *,
-        roots: tuple[str, ...],
         facts: DaemonFacts,
         signer: Signer,
         keeper: JournalMaintenance,
@@ -90,11 +86,10 @@ class Engine:
         notes, permissions, contents = services.notes, services.permissions, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
-        answers, paths = Answers(journal, notes, Diffs(contents), state), Paths(roots)
+        answers = Answers(journal, notes, Diffs(contents), state)
         gate = ApproverGate(services.entropy, notes, state.identities)
-        past = PastVersions(journal, contents, state.registry, permissions)
         renames = RenameTracker(journal, workspace, permissions, state)
-        pipeline = ChangePipeline(services, observer, effects, answers, past)
+        pipeline = ChangePipeline(services, observer, effects, answers)
         self._recovery = Recovery(journal, notes, workspace, state, observer)
         importer = BatchImporter(services, observer)
         self._baseline = Baseline(services, observer, importer)
@@ -103,24 +98,24 @@ class Engine:
         proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(journal, notes, contents)
         rebaser = Rebaser(services, observer, renames)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
-        self._leaser = Leaser(services, paths)
-        self.stale_read_notifier = StaleReadNotifier(services, observer, paths)
+        self._leaser = Leaser(services)
+        self.stale_read_notifier = StaleReadNotifier(services, observer)
         self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
         self._sealer = CheckpointSigner(journal, notes, signer)
         self._verification = Verification(journal, services.clock, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
         sets = ReadSets(journal, contents, services.recent, state)
-        self._follower = Follower(journal, notes, permissions, state.sessions, sets)
+        self._follower = Follower(services, sets)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self.stale_read_notifier)
-        self.reader, historian = Reader(services, observer, paths, past), Historian(services, observer, paths, past)
-        lister, travel = Lister(services, self.reader, paths), TimeTravel(services, paths, past)
-        writer = Writer(services, pipeline, paths, renames)
+        self.reader, historian = Reader(services, observer), Historian(services, observer)
+        lister, travel = Lister(services, self.reader), TimeTravel(services)
+        writer = Writer(services, pipeline, renames)
         undoer = Undoer(journal, notes, permissions, state.identities, pipeline)
         conflicts = ConflictList(services, answers.diffs, review_context, rebaser)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
-        auditor, redactor = Auditor(journal, permissions, paths), Redactor(journal, contents, state, gate, paths)
+        auditor = Auditor(services)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
         checks = StateCheck(journal, state, workspace, services.locks, self._baseline)
         administration = Administration(
@@ -130,7 +125,7 @@ class Engine:
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(o.FILE_INFO, self.reader.file_info),
-            handled_by(o.SEARCH_CONTENT, Searcher(services, observer, paths).search_content),
+            handled_by(o.SEARCH_CONTENT, Searcher(services, observer).search_content),
             handled_by(o.READ_FILE, self.reader.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(o.EDIT_FILE, writer.edit_file),
@@ -150,8 +145,8 @@ class Engine:
             handled_by(RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(JOURNAL_QUERY, auditor.journal_query),
-            handled_by(blame.BLAME, Blamer(services, observer, paths, past).blame),
-            handled_by(blame.CHANGES_SINCE, ChangeSummaries(journal, notes, permissions, contents).changes_since),
+            handled_by(blame.BLAME, Blamer(services, observer).blame),
+            handled_by(blame.CHANGES_SINCE, ChangeSummaries(services).changes_since),
             handled_by(time_travel.TREE_AT, travel.tree_at),
             handled_by(time_travel.CONTENT_AT, travel.content_at),
             handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
@@ -175,7 +170,7 @@ class Engine:
             handled_by(session_operations.RELEASE_PATHS, self._leaser.release_paths),
             handled_by(journal_operations.JOURNAL_EXPORT, auditor.journal_export),
             handled_by(JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
-            handled_by(journal_operations.JOURNAL_REDACT, redactor.journal_redact),
+            handled_by(journal_operations.JOURNAL_REDACT, upkeep.journal_redact),
             handled_by(journal_operations.JOURNAL_BACKUP, upkeep.journal_backup),
             handled_by(journal_operations.JOURNAL_ARCHIVE, upkeep.journal_archive),
             handled_by(journal_operations.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),

@@ -26,7 +26,6 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.active_leases import Lease
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 
 MOST_NAMED = 5
@@ -139,13 +138,13 @@ class Reservations:
 class Leaser:
     """Grants, renews and releases leases; one request at a time is decided."""
 
-    def __init__(self, services: Services, paths: Paths) -> None:
-        self._s, self._paths = services, paths
+    def __init__(self, services: Services) -> None:
+        self._s = services
         self._reservations = Reservations(services)
         self._deciding = anyio.Lock()
 
     async def reserve_paths(self, caller: Caller, call: Call, params: a.ReservePaths) -> a.LeaseAnswer:
-        globs = tuple(map(self._paths.glob, params.globs))
+        globs = tuple(map(self._s.paths.glob, params.globs))
         if all(glob.startswith("!") for glob in globs):
             raise ParameterInvalid(
                 "globs",

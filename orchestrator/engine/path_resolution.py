@@ -13,22 +13,22 @@ _PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 
 
 class Paths:
-    """The one place where a raw path is read; `roots` are the spellings of the workspace's own root."""
+    """The one place where a raw path is read; `root` is the workspace's own, which callers may write before it."""
 
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._roots = roots
+    def __init__(self, root: str) -> None:
+        self._root = root
 
     def file(self, raw: str, *, may_create: bool = False) -> WorkspacePath:
         """The path of a file."""
-        return parse_path(raw, roots=self._roots, may_create=may_create)
+        return parse_path(raw, roots=(self._root,), may_create=may_create)
 
     def either(self, raw: str) -> WorkspacePath:
         """The path of a directory, or of a file; `.` is the root."""
-        return parse_path(raw, roots=self._roots, directory=True)
+        return parse_path(raw, roots=(self._root,), directory=True)
 
     def new_directory(self, raw: str) -> WorkspacePath:
         """The path of a directory to make."""
-        path = parse_path(raw, roots=self._roots, directory=True, may_create=True)
+        path = parse_path(raw, roots=(self._root,), directory=True, may_create=True)
         check_new_name(path)
         return path
 
@@ -45,9 +45,8 @@ class Paths:
         """
         mark = "!" if raw.startswith("!") else ""
         body = raw[len(mark) :]
-        for root in self._roots:
-            if body == root or body.startswith(root + "/"):
-                body = body[len(root) :] or "."
+        if body == self._root or body.startswith(self._root + "/"):
+            body = body[len(self._root) :] or "."
         while body.startswith("./") and len(body) > 2:
             body = "/" + body[2:].lstrip("/")
         glob = mark + ("**" if body in (".", "./") else body)

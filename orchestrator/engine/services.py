@@ -17,6 +17,8 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes
+from orchestrator.engine.past_versions import PastVersions
+from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
@@ -104,7 +106,8 @@ class Services:
         self.notes = Notes(journal)
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)
-        self.locks = PathLocks()
+        self.locks, self.paths = PathLocks(), Paths(workspace.root)
+        self.past = PastVersions(journal, self.contents, state, self.permissions, self.locks)
         self.must_reread: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""
         self.background, self.state_changes = Background(), StateChanges(clock)

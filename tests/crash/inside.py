@@ -185,7 +185,6 @@ async def _living(
         )
         engine = Engine(
             services,
-            roots=(workspace.root,),
             facts=facts,
             signer=KeyFile(state_dir),
             keeper=SqliteMaintenance(journal, clock=clock),

@@ -55,18 +55,17 @@ from anyio import to_thread
 
 from orchestrator.api.line_count import CountLines, LineCount
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 
 
 class LineCounter:
     """Answers `count_lines`."""
 
-    def __init__(self, services: Services, paths: Paths) -> None:
-        self._s, self._paths = services, paths
+    def __init__(self, services: Services) -> None:
+        self._s = services
 
     async def count_lines(self, caller: Caller, call: Call, params: CountLines) -> LineCount:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         self._s.permissions.permit_now(caller, "read", path)
         async with self._s.locks.shared(path):
             read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=1_000_000))
@@ -74,7 +73,7 @@ class LineCounter:
 '''
 
 IMPORT = "from orchestrator.engine.reads.line_counter import LineCounter\n"
-ROW = "            handled_by(line_count.COUNT_LINES, LineCounter(services, paths).count_lines),\n"
+ROW = "            handled_by(line_count.COUNT_LINES, LineCounter(services).count_lines),\n"
 
 CALLED = """
 import anyio, sys

@@ -7,16 +7,14 @@ from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.services import Services
 
 
 def pipeline_of(services: Services) -> ChangePipeline:
     """The pipeline of changes, with an observer of its own."""
-    past = PastVersions(services.journal, services.contents, services.state.registry, services.permissions)
     answers = Answers(services.journal, services.notes, Diffs(services.contents), services.state)
-    return ChangePipeline(services, Observer(services), Effects(services), answers, past)
+    return ChangePipeline(services, Observer(services), Effects(services), answers)
 
 
 def read_sets_of(services: Services) -> ReadSets:

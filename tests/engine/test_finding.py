@@ -12,7 +12,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.catalog import MEANINGS, outcome_of, tags_with
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.engine.record.event_search import EventQuery, Task, about, newest, oldest, streams_of, within
+from orchestrator.engine.record.audit import EventQuery, Task, about, newest, oldest, streams_of, within
 from orchestrator.ports.journal import AppendBatch, EventFilter, Mention, NewEvent
 from tests.golden.samples import SAMPLES
 from tests.in_memory.journal import MemoryJournal

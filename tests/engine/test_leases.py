@@ -16,7 +16,6 @@ from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.leases import Leaser, Reservations
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from tests.in_memory.journal import MemoryJournal
@@ -61,7 +60,7 @@ class Desk:
             entropy=SystemEntropy(),
             state=state,
         )
-        self.leaser = Leaser(self.services, Paths(("/workspace",)))
+        self.leaser = Leaser(self.services)
         self.reservations = Reservations(self.services)
 
     async def restart(self) -> None:

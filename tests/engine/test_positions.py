@@ -12,7 +12,6 @@ from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.ids import Seq
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads.past_versions import position, tree, wait_for_changes
 from orchestrator.engine.services import Services
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
@@ -43,8 +42,8 @@ async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Servi
     told: list[str | None] = []
 
     async def ask() -> None:
-        await wait_for_changes(services.state.pending, services.locks, Seq(2))
-        told.extend(row.digest for row in (await tree(services.journal, Seq(2))).values())
+        await services.past.wait_for_changes(Seq(2))
+        told.extend(row.digest for row in (await services.past.tree(Seq(2))).values())
 
     async with anyio.create_task_group() as tasks:
         async with services.locks.alone((PATH,)):
@@ -53,15 +52,15 @@ async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Servi
             for _ in range(20):
                 await checkpoint()
             assert told == []
-            await wait_for_changes(services.state.pending, services.locks, Seq(1))  # nothing began before that
+            await services.past.wait_for_changes(Seq(1))  # nothing began before that
             await journal.append(unit(applied(Seq(2), b"one", b"two"), stream=STREAM))  # @3
     assert told == [digest(b"two")]
 
 
 async def test_positions_are_held_against_the_journal(services: Services) -> None:
     await services.journal.append(unit(found(b"one"), stream="workspace"))
-    assert [position(services.journal, raw, parameter="at") for raw in ("@1", "1", 1, 0)] == [1, 1, 1, 0]
+    assert [services.past.position(raw, parameter="at") for raw in ("@1", "1", 1, 0)] == [1, 1, 1, 0]
     for raw, least in ((2, 0), (0, 1)):
         with pytest.raises(VersionUnknown, match="@1") as refused:
-            position(services.journal, raw, parameter="at", least=least)
+            services.past.position(raw, parameter="at", least=least)
         assert refused.value.details == {"head": "@1"}

@@ -24,8 +24,8 @@ from orchestrator.core.projections.sessions import Sessions
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
+from orchestrator.engine.past_versions import PastVersions
 from orchestrator.engine.permissions import Permissions
-from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.ports.journal import Journal
 
 SLICE = 20

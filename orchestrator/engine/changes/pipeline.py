@@ -32,7 +32,6 @@ from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Reservations
-from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
@@ -57,12 +56,10 @@ class Outrun(Exception):
 class ChangePipeline:
     """Carries commands through: facts, permission, decision, then approval or conflict or effects, and the answer."""
 
-    def __init__(
-        self, services: Services, observer: Observer, effects: Effects, answers: Answers, past: PastVersions
-    ) -> None:
+    def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
         self._facts = FactFinder(
-            services.journal, services.contents, services.permissions, services.state.sessions, observer, past
+            services.journal, services.contents, services.permissions, services.state.sessions, observer, services.past
         )
         self._recorder = ConflictRecorder(
             services.journal, services.notes, services.contents, services.state.pending, answers

@@ -24,7 +24,6 @@ from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.renames import RenameTracker
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.walker import Walker
 
@@ -35,13 +34,13 @@ MOST_FILES = 5000
 class Writer:
     """Reads paths and patches, and passes a command on."""
 
-    def __init__(self, services: Services, pipeline: ChangePipeline, paths: Paths, renames: RenameTracker) -> None:
-        self._s, self._pipeline, self._paths = services, pipeline, paths
+    def __init__(self, services: Services, pipeline: ChangePipeline, renames: RenameTracker) -> None:
+        self._s, self._pipeline = services, pipeline
         self._permissions, self._renames = pipeline.permissions, renames
         self._walker = Walker(services.workspace, services.ignore)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         rules = self._s.permissions.policy.edits
         changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
         request = ChangeRequest.of(caller, call, params)
@@ -62,7 +61,7 @@ class Writer:
         raw = self._named(named, patch)
         if patch.whole is not None:
             return await self._write(request, raw, patch.whole, "truncate", fenced=True)
-        path = self._paths.file(raw)
+        path = self._s.paths.file(raw)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.permissions.policy.edits.fuzzy
         return await self._follow(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
@@ -94,7 +93,7 @@ class Writer:
         if path is None or named is None:
             return path or named or ""
         may_create = patch.headed and (patch.old_path is None or patch.whole is not None)
-        if self._paths.file(named, may_create=may_create) != self._paths.file(path, may_create=may_create):
+        if self._s.paths.file(named, may_create=may_create) != self._s.paths.file(path, may_create=may_create):
             raise ParameterInvalid("path", f"is {path}, but the patch is of {named}")
         return path
 
@@ -117,13 +116,13 @@ class Writer:
     def _file_part(self, caller: Caller, patch: FilePatch) -> FilePart:
         old, new = patch.old_path, patch.new_path
         if old is None and patch.whole is not None:
-            path = self._paths.file(new or "", may_create=True)
+            path = self._s.paths.file(new or "", may_create=True)
             if self._stands(caller, path):
                 return FilePart(path=path, target=path, patch=patch)
-            path = self._paths.new(new or "")
+            path = self._s.paths.new(new or "")
             return FilePart(path=path, target=path, patch=patch, exists=False)
-        source = self._paths.new(new or "") if old is None else self._paths.file(old)
-        target = self._paths.new(new) if new is not None and patch.renames else source
+        source = self._s.paths.new(new or "") if old is None else self._s.paths.file(old)
+        target = self._s.paths.new(new) if new is not None and patch.renames else source
         return FilePart(path=source, target=target, patch=patch)
 
     async def write_file(self, caller: Caller, call: Call, params: p.WriteFile) -> r.ChangeAnswer:
@@ -132,9 +131,9 @@ class Writer:
     async def _write(
         self, request: ChangeRequest, raw: str, content: str, mode: str, *, fenced: bool = False
     ) -> r.ChangeAnswer:
-        path = self._paths.file(raw, may_create=True)
+        path = self._s.paths.file(raw, may_create=True)
         if not self._stands(request.caller, path):
-            path = self._paths.new(raw)
+            path = self._s.paths.new(raw)
             self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
             note = "" if fenced else f' Mode "create" makes a new {path}.'
             await self._refuse_departed(request, path, mode, note)
@@ -159,11 +158,11 @@ class Writer:
             raise FileNotFound(path, "it was deleted since this session saw it", hint=f"Read what is there.{note}")
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
-        source = self._paths.either(params.source)
+        source = self._s.paths.either(params.source)
         tree = self._is_directory(source)
         if not tree:
-            source = self._paths.file(params.source)
-        destination = (self._paths.new_directory if tree else self._paths.new)(params.destination)
+            source = self._s.paths.file(params.source)
+        destination = (self._s.paths.new_directory if tree else self._s.paths.new)(params.destination)
         self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
         command = await (self._moved_tree(source, destination) if tree else self._moved(caller, source, destination))
         return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
@@ -184,10 +183,10 @@ class Writer:
         return Move(files=pairs, directory=source)
 
     async def delete_file(self, caller: Caller, call: Call, params: p.DeleteFile) -> r.ChangeAnswer:
-        path = self._paths.either(params.path)
+        path = self._s.paths.either(params.path)
         tree = self._is_directory(path)
         if not tree:
-            path = self._paths.file(params.path)
+            path = self._s.paths.file(params.path)
         self._permissions.refuse_early(caller, PermissionCheck("delete", path))
         if not tree:
             await self._renames.refuse(caller, path)
@@ -195,7 +194,7 @@ class Writer:
         return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
-        path = self._paths.new_directory(params.path)
+        path = self._s.paths.new_directory(params.path)
         if path == ".":
             raise FileExists(path, "it is the workspace's root")
         self._permissions.refuse_early(caller, PermissionCheck("create", path, directory=True))

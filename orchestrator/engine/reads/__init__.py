@@ -3,7 +3,6 @@
 Begin with file_reads.py: a read brings the journal up to date with the disk, shows lines and notes which.
 
 - file_reads, listing, search: files, names and matching lines as they are now, and old versions of a file
-- past_versions: positions, old versions and their contents, as far as a caller may be shown them
 - history, tree_diffs: the versions of a file; diffs of a file and of the whole tree
 - line_owners, blame: who brought each line of a file in
 - changes_since, time_travel: changes after a version, the tree at one

@@ -20,9 +20,8 @@ from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
-from orchestrator.engine.path_resolution import Paths, quoted
+from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.reads.line_owners import Attributions
-from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import Services
 
 FRAME_BYTES, FRAME_LINES = 500, 6
@@ -32,12 +31,12 @@ FRAME_BYTES, FRAME_LINES = 500, 6
 class Blamer:
     """Answers from the versions' events; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
-        self._s, self._observer, self._paths, self._past = services, observer, paths, past
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
         self._attributions = Attributions(services.journal, services.contents)
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         if params.end is not None and params.end < params.start:
             raise ParameterInvalid("end", f"{params.end} comes before start, which is {params.start}")
         self._s.permissions.permit_now(caller, "read", path)
@@ -46,9 +45,9 @@ class Blamer:
             async with self._s.locks.shared(path):
                 row, warned = await self._present(path)
         else:
-            row = await self._past.at(path, position(self._s.journal, params.at, parameter="at"))
+            row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at"))
         if row.digest is not None and await self._s.contents.get(row.digest) is not None:
-            await self._past.text(row)  # a binary file has no lines
+            await self._s.past.text(row)  # a binary file has no lines
         lineage = await self._attributions.of(path, row.seq)
         if lineage.lost is not None:
             raise VersionNotKept(

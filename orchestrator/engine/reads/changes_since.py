@@ -25,11 +25,8 @@ from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.contents import Contents
-from orchestrator.engine.notes import Notes
-from orchestrator.engine.permissions import Permissions
-from orchestrator.engine.reads.past_versions import position
-from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
 
@@ -42,32 +39,32 @@ NEXT_BYTES = 600
 class ChangeSummaries:
     """Answers with changes in the journal's order, as far as the caller may list the paths."""
 
-    def __init__(self, journal: Journal, notes: Notes, permissions: Permissions, contents: Contents) -> None:
-        self._journal, self._notes, self._permissions, self._contents = journal, notes, permissions, contents
+    def __init__(self, services: Services) -> None:
+        self._s = services
 
     async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:
-        head = self._journal.head
-        after = position(self._journal, params.version, parameter="version")
+        head = self._s.journal.head
+        after = self._s.past.position(params.version, parameter="version")
         globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
         changes: list[t.PathChanged] = []
         left_out, more, at, skip = 0, False, after, params.skip
         room = call.room.less(FRAME_BYTES)
         wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
-        async for recorded in self._journal.events(wanted, batch=min(BATCH, params.limit + 1)):
+        async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
             await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long
             more = len(changes) >= params.limit
             targets = _move_targets(recorded)
             for number, change in enumerate(() if more else path_changes(recorded.event)):
                 if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
                     continue
-                if not self._permissions.listable(caller, change.path):
+                if not self._s.permissions.listable(caller, change.path):
                     left_out += 1
                     continue
                 # A move is listed with its new path, if that is listed.
                 target = targets.get(change.path) if change.after is None else None
                 if (
                     target is not None
-                    and self._permissions.listable(caller, target)
+                    and self._s.permissions.listable(caller, target)
                     and (globs is None or globs.match(target))
                 ):
                     continue
@@ -82,7 +79,7 @@ class ChangeSummaries:
                 break
             at, skip = recorded.seq, 0
         event = DirectoryListed(operation=call.operation.name, path=ROOT, globs=params.globs, entries=len(changes))
-        await self._notes.note_shown(caller, call, event)
+        await self._s.notes.note_shown(caller, call, event)
         return t.Changes(
             changes=tuple(changes),
             head=show(at if more else head),
@@ -95,7 +92,7 @@ class ChangeSummaries:
         event = recorded.event
         ours = event if isinstance(event, ChangeApplied) else None
         why = ours.provenance if ours else None
-        counts = await self._counts(change) if self._permissions.readable(caller, change.path) else None
+        counts = await self._counts(change) if self._s.permissions.readable(caller, change.path) else None
         source = change.moved_from
         return t.PathChanged(
             version=show(recorded.seq),
@@ -108,7 +105,7 @@ class ChangeSummaries:
             session=recorded.session,
             task=show(why.task) if why and why.task else None,
             change=show(ours.change) if ours else None,
-            moved_from=source if source is not None and self._permissions.listable(caller, source) else None,
+            moved_from=source if source is not None and self._s.permissions.listable(caller, source) else None,
             reverts=tuple(map(show, why.reverts)) if why else (),
             added=counts[0] if counts else None,
             removed=counts[1] if counts else None,
@@ -125,11 +122,11 @@ class ChangeSummaries:
             old, new = await self._document(change.before), await self._document(change.after)
             if old is None or new is None:
                 return None
-            hunks = await self._contents.line_hunks(old, new)
+            hunks = await self._s.contents.line_hunks(old, new)
         return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
 
     async def _document(self, digest: Digest | None) -> Document | None:
-        return EMPTY if digest is None else await self._contents.kept_text(digest)
+        return EMPTY if digest is None else await self._s.contents.kept_text(digest)
 
 
 def _move_targets(recorded: Recorded) -> dict[WorkspacePath, WorkspacePath]:

@@ -27,8 +27,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import MAX_LINE, fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
-from orchestrator.engine.path_resolution import Paths, quoted
-from orchestrator.engine.reads.past_versions import PastVersions, position
+from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {
@@ -63,13 +62,13 @@ class Shown(NamedTuple):
 class Reader:
     """Shows content, and notes what was shown to whom."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
-        self._s, self._observer, self._paths, self._past = services, observer, paths, past
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
 
     def size_at(self, raw_path: str) -> int | None:
         """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
         try:
-            path = self._paths.either(raw_path)
+            path = self._s.paths.either(raw_path)
             known = self._s.state.registry.get(path)
             if known is not None and known.signature is not None:
                 return known.signature.size
@@ -93,14 +92,14 @@ class Reader:
         return await self.read_file(caller, call, wanted)
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         verdict = self._s.permissions.permit(caller, "read", path)
         async with self._s.locks.shared(path):
             warned: tuple[str, ...] = ()
             if params.at is not None:
-                row = await self._past.at(path, position(self._s.journal, params.at, parameter="at", least=1))
-                await self._past.permit(caller, row)
-                version, (digest, data) = row.seq, await self._past.content(row)
+                row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at", least=1))
+                await self._s.past.permit(caller, row)
+                version, (digest, data) = row.seq, await self._s.past.content(row)
             else:
                 look = self._observer
                 refresh = look.refresh if isinstance(verdict, NeedApproval) else look.refresh_for_display
@@ -112,7 +111,7 @@ class Reader:
             return await self._show(caller, call, params, shown, approval)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
-        path = self._paths.either(params.path)
+        path = self._s.paths.either(params.path)
         self._s.permissions.permit(caller, "list", path)
         async with self._s.locks.shared(path):
             readable = self._s.permissions.readable(caller, path)

@@ -22,8 +22,7 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
-from orchestrator.engine.path_resolution import Paths, quoted
-from orchestrator.engine.reads.past_versions import PastVersions, position
+from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
 
@@ -37,12 +36,12 @@ FRAME_BYTES, FRAME_LINES = 600, 8
 class Historian:
     """Answers from the journal; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths, past: PastVersions) -> None:
-        self._s, self._observer, self._paths, self._past = services, observer, paths, past
-        self._trees = TreeDiffs(services, observer, past)
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
+        self._trees = TreeDiffs(services, observer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         self._s.permissions.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
@@ -115,7 +114,7 @@ class Historian:
         for name in ("cursor", "max_tokens"):
             if getattr(params, name) is not None:
                 raise ParameterInvalid(name, "it goes with the diff of all files, without path")
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         self._s.permissions.permit_now(caller, "read", path)
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=True)
@@ -177,14 +176,14 @@ class Historian:
             rows = await self._s.journal.versions(path, limit=1, before=before)
             row = rows[0] if rows else None
         else:
-            row = await self._s.journal.version_at(path, position(self._s.journal, raw, parameter=name))
+            row = await self._s.journal.version_at(path, self._s.past.position(raw, parameter=name))
         if row is None:
             return _without_version(path, None)
-        await self._past.permit(caller, row)
+        await self._s.past.permit(caller, row)
         return row
 
     async def _text(self, row: VersionRow) -> Document:
-        return await self._past.text(row) if row.present else EMPTY
+        return await self._s.past.text(row) if row.present else EMPTY
 
 
 def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow:

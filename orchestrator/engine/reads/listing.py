@@ -13,7 +13,6 @@ from orchestrator.core.ids import show
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
 from orchestrator.engine.walker import Walked, Walker, below
@@ -28,8 +27,8 @@ ENTRY_BYTES, KIND_BYTES = 5, 30
 class Lister:
     """Shows names, and notes that they were shown."""
 
-    def __init__(self, services: Services, reader: Reader, paths: Paths) -> None:
-        self._s, self._reader, self._paths = services, reader, paths
+    def __init__(self, services: Services, reader: Reader) -> None:
+        self._s, self._reader = services, reader
         self._walker = Walker(services.workspace, services.ignore)
 
     async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
@@ -47,7 +46,7 @@ class Lister:
         return await self._listed(caller, call, wanted, files_only=True)
 
     async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
-        path, cursor, limit = self._paths.either(params.path), params.cursor, params.limit
+        path, cursor, limit = self._s.paths.either(params.path), params.cursor, params.limit
         depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")

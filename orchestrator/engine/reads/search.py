@@ -26,7 +26,6 @@ from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker, below
 
@@ -70,13 +69,13 @@ class Sweep:
 class Searcher:
     """Finds lines, shows them, and notes which lines of which version were shown."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
-        self._s, self._observer, self._paths = services, observer, paths
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
         self._walker = Walker(services.workspace, services.ignore)
 
     async def search_content(self, caller: Caller, call: Call, params: p.SearchContent) -> r.SearchResult:
         pattern = Pattern(params.pattern, case_sensitive=params.case_sensitive, word=params.word)
-        start = self._paths.either(params.path)
+        start = self._s.paths.either(params.path)
         stat = self._s.workspace.stat(start)
         if stat is None:
             raise FileNotFound(start, "there is nothing to search")

@@ -23,7 +23,6 @@ from orchestrator.core.projections.sessions import Session
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.path_resolution import Paths
 from orchestrator.engine.reads.read_regions import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -39,8 +38,8 @@ LINE_CHARACTERS = 200
 class StaleReadNotifier:
     """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
 
-    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
-        self._s, self._observer, self._paths = services, observer, paths
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
         self._sets = ReadSets(services.journal, services.contents, services.recent, services.state)
         self._looked: dict[SessionId, Seq] = {}
         """Up to where the views of each were looked through: the changes before need no other notice."""
@@ -114,7 +113,7 @@ class StaleReadNotifier:
         return tuple(found)
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         self._s.permissions.permit(caller, "list", path)
         self._s.permissions.permit_now(caller, "read", path)  # lines that were read and changed tell of its content
         async with self._s.locks.shared(path):

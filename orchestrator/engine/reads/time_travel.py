@@ -11,20 +11,18 @@ from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.path_resolution import Paths
-from orchestrator.engine.reads.past_versions import PastVersions, position, wait_for_changes
 from orchestrator.engine.services import Services
 
 
 class TimeTravel:
     """Answers with whole states of the workspace; what policy keeps from the caller is named, not given."""
 
-    def __init__(self, services: Services, paths: Paths, past: PastVersions) -> None:
-        self._s, self._paths, self._past = services, paths, past
+    def __init__(self, services: Services) -> None:
+        self._s = services
 
     async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
         at, after = self._where(params)
-        await wait_for_changes(self._s.state.pending, self._s.locks, at)
+        await self._s.past.wait_for_changes(at)
         rows = await self._s.journal.tree_at(at, after=after, limit=params.limit + 1)
         more, rows = len(rows) > params.limit, rows[: params.limit]
         lacking = await self._s.journal.lacking([row.digest for row in rows if row.digest is not None])
@@ -52,11 +50,11 @@ class TimeTravel:
     def _where(self, params: t.TreeAt) -> tuple[Seq, str]:
         if params.cursor is None:
             now = params.at == "current"
-            return self._s.journal.head if now else position(self._s.journal, params.at, parameter="at", least=1), ""
+            return self._s.journal.head if now else self._s.past.position(params.at, parameter="at", least=1), ""
         raw, colon, after = params.cursor.partition(":")
         if not colon:
             raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
-        return position(self._s.journal, raw, parameter="cursor", least=1), after
+        return self._s.past.position(raw, parameter="cursor", least=1), after
 
     async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
         """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
@@ -79,12 +77,12 @@ class TimeTravel:
         )
 
     async def content_at(self, caller: Caller, call: Call, params: t.ContentAt) -> t.Content:
-        path = self._paths.file(params.path)
+        path = self._s.paths.file(params.path)
         self._s.permissions.permit_now(caller, "read", path)
-        at = position(self._s.journal, params.at, parameter="at", least=1)
+        at = self._s.past.position(params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
-            row = await self._past.at(path, at)
-        digest, data = await self._past.content(row)
+            row = await self._s.past.at(path, at)
+        digest, data = await self._s.past.content(row)
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} is after the end, {len(data)}")
         if params.offset == 0:

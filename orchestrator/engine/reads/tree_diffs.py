@@ -22,7 +22,6 @@ from orchestrator.core.treediff import Difference, Tree, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.path_resolution import quoted
-from orchestrator.engine.reads.past_versions import PastVersions, position, tree, wait_for_changes
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
@@ -57,8 +56,8 @@ class Span(NamedTuple):
 class TreeDiffs:
     """Compares trees as the journal knows them; only `working` looks at the disk first."""
 
-    def __init__(self, services: Services, observer: Observer, past: PastVersions) -> None:
-        self._s, self._observer, self._past = services, observer, past
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -66,8 +65,8 @@ class TreeDiffs:
         if params.cursor is None and "working" in (params.from_, params.to):
             warned = await self._survey()
         span = await self._span(caller, params)
-        await wait_for_changes(self._s.state.pending, self._s.locks, max(span.left, span.right))
-        left, right = await tree(self._s.journal, span.left), await tree(self._s.journal, span.right)
+        await self._s.past.wait_for_changes(max(span.left, span.right))
+        left, right = await self._s.past.tree(span.left), await self._s.past.tree(span.right)
         found = self._parted(caller, differences(left, right, await self._moves(left, right, span)))
         listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
@@ -103,16 +102,14 @@ class TreeDiffs:
             match = _CURSOR.match(params.cursor)
             if match is None:
                 raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
-            left, right = (position(self._s.journal, int(number), parameter="cursor") for number in match.groups()[:2])
+            left, right = (self._s.past.position(int(number), parameter="cursor") for number in match.groups()[:2])
             return Span(left, right, match[3])
         left = await self._session_start(caller) if params.from_ == "@previous" else self._at(params.from_, "from")
         return Span(left, self._at(params.to, "to"))
 
     def _at(self, raw: p.Version, parameter: str) -> Seq:
         return (
-            self._s.journal.head
-            if raw in ("current", "working")
-            else position(self._s.journal, raw, parameter=parameter)
+            self._s.journal.head if raw in ("current", "working") else self._s.past.position(raw, parameter=parameter)
         )
 
     async def _session_start(self, caller: Caller) -> Seq:
@@ -169,7 +166,7 @@ class TreeDiffs:
         if not self._s.permissions.readable(caller, item.path):
             return "policy"
         for row in rows:
-            if not await self._past.readable(caller, row):
+            if not await self._s.past.readable(caller, row):
                 return "policy"
         try:
             old, new = await self._state(item.old), await self._state(item.new)
@@ -182,7 +179,7 @@ class TreeDiffs:
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:
             return None
-        digest, data = await self._past.content(row)
+        digest, data = await self._s.past.content(row)
         known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
         return FileState(row.path, data, mode, known.written, known.like)

@@ -22,13 +22,10 @@ from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.paths import ROOT
-from orchestrator.core.projections.sessions import Sessions
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.notes import Notes
-from orchestrator.engine.permissions import Permissions
-from orchestrator.engine.reads.past_versions import position
 from orchestrator.engine.reads.read_regions import ReadSets
-from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
 """Events that a follower reads at once; no more of them are in memory for it."""
@@ -37,13 +34,10 @@ BATCH = 200
 class Follower:
     """Wakes the followers, and filters what they are shown."""
 
-    def __init__(
-        self, journal: Journal, notes: Notes, permissions: Permissions, sessions: Sessions, sets: ReadSets
-    ) -> None:
-        self._journal, self._notes, self._permissions, self._sessions = journal, notes, permissions, sessions
-        self._sets = sets
+    def __init__(self, services: Services, sets: ReadSets) -> None:
+        self._s, self._sets = services, sets
         self._grown: anyio.Event | None = None  # somebody waits for it
-        journal.subscribe(self._wake)
+        services.journal.subscribe(self._wake)
 
     def _wake(self, _: Recorded) -> None:
         if self._grown is not None:
@@ -65,9 +59,9 @@ class Follower:
         if params.stale_for not in (None, caller.session) and not caller.is_person:
             raise NotPermitted("another session's reading is for people", hint="Name your own session.")
         globs = Globs(params.globs) if params.globs else None
-        after = self._journal.head if params.after is None else position(self._journal, params.after, parameter="after")
+        after = self._s.journal.head if params.after is None else self._s.past.position(params.after, parameter="after")
         noted = DirectoryListed(operation="subscribe", path=ROOT, globs=params.globs)
-        await self._notes.note_shown(caller, None, noted)
+        await self._s.notes.note_shown(caller, None, noted)
         return after, self._events(caller, after, params, globs, check_authorized)
 
     async def _events(
@@ -79,12 +73,12 @@ class Follower:
         check_authorized: Callable[[], None],
     ) -> AsyncGenerator[FeedEvent, None]:
         while True:
-            head = self._journal.head
+            head = self._s.journal.head
             while after < head:
                 check_authorized()
                 wanted = EventFilter(tags=params.kinds, after=after, until=head)
                 batch: list[Recorded] = []
-                async for recorded in self._journal.events(wanted, batch=BATCH):
+                async for recorded in self._s.journal.events(wanted, batch=BATCH):
                     batch.append(recorded)
                     if len(batch) == BATCH:
                         break
@@ -95,19 +89,19 @@ class Follower:
                     if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
                         yield shown
                 after = batch[-1].seq if len(batch) == BATCH else head
-            if self._journal.head == head:
+            if self._s.journal.head == head:
                 self._grown = self._grown or anyio.Event()
                 await self._grown.wait()
 
     async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, raw_session: str) -> bool:
         """Whether it is a change by others after which a file is not as the session read it."""
         session = SessionId(raw_session)
-        reader = self._sessions.get(session)
+        reader = self._s.state.sessions.get(session)
         if reader is None or recorded.session == session or not recorded.event.changes_files:
             return False
         for path in map(WorkspacePath, shown.paths):
             view = reader.views.get(path)
-            if view is None or view.touched < recorded.seq or not self._permissions.readable(caller, path):
+            if view is None or view.touched < recorded.seq or not self._s.permissions.readable(caller, path):
                 continue
             if await self._sets.stale(session, path, view) is not None:
                 return True
@@ -120,7 +114,7 @@ class Follower:
         event: Event | None = recorded.event
         own = caller.is_person or recorded.session == caller.session
         if not own:  # a change by somebody else, of the paths that the caller may list
-            listable = partial(self._permissions.listable, caller)
+            listable = partial(self._s.permissions.listable, caller)
             event = without_paths(recorded.event, listable) if recorded.event.changes_files else None
         if event is None:
             return None
@@ -136,5 +130,5 @@ class Follower:
             session=recorded.session,
             path=paths[0] if paths else None,
             paths=paths,
-            event=visible(event, recorded.stream, partial(self._permissions.readable, caller), of=recorded.event),
+            event=visible(event, recorded.stream, partial(self._s.permissions.readable, caller), of=recorded.event),
         )

@@ -16,7 +16,7 @@ from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.payload_redaction import REDACTED, blanked, texts_of
 from orchestrator.core.projections.version_rows import history
-from orchestrator.engine.record.event_search import about
+from orchestrator.engine.record.audit import about
 from tests.core.events.filled_events import Filled, Filler
 from tests.golden.samples import SAMPLES
 

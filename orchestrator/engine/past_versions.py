@@ -5,8 +5,7 @@ from __future__ import annotations
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.registry import Registry
+from orchestrator.core.projections.state import State
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Caller
@@ -31,9 +30,11 @@ class PastVersions:
     version is shown by its path alone, like on the disk.
     """
 
-    def __init__(self, journal: Journal, contents: Contents, registry: Registry, permissions: Permissions) -> None:
-        self._journal, self._contents = journal, contents
-        self._registry, self._permissions = registry, permissions
+    def __init__(
+        self, journal: Journal, contents: Contents, state: State, permissions: Permissions, locks: PathLocks
+    ) -> None:
+        self._journal, self._contents, self._state = journal, contents, state
+        self._permissions, self._locks = permissions, locks
 
     async def at(self, path: WorkspacePath, at: Seq) -> VersionRow:
         """The version that a path had at a position. Raises FileNotFound."""
@@ -69,7 +70,7 @@ class PastVersions:
 
     async def readable(self, caller: Caller, row: VersionRow) -> bool:
         """Whether a version may be shown. Cost: O(versions of the file before it)."""
-        entry = self._registry.get(row.path)
+        entry = self._state.registry.get(row.path)
         if not row.present or (entry is not None and entry.version == row.seq):
             return True
         path: WorkspacePath | None = row.path
@@ -93,45 +94,42 @@ class PastVersions:
             before = int(rows[-1].seq)
         return None, 0
 
+    # --- positions and whole trees --------------------------------------------------------
 
-def position(journal: Journal, raw: Version, *, parameter: str, least: int = 0) -> Seq:
-    """Read a position that the journal has reached; `least` 0 lets `@0` through, which is before everything.
+    def position(self, raw: Version, *, parameter: str, least: int = 0) -> Seq:
+        """Read a position that the journal has reached; `least` 0 lets `@0` through, which is before everything.
 
-    Raises ParameterInvalid, VersionUnknown (it names the journal's end).
-    """
-    at, head = parse_seq(raw, parameter=parameter), journal.head
-    details = {"head": show(head)}
-    if at > head:
-        raise VersionUnknown(
-            f"{show(at)} is ahead of the journal, which ends at {show(head)}",
-            hint=f"Go on from {show(head)}.",
-            details=details,
-        )
-    if at < least:
-        raise VersionUnknown(
-            f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details=details
-        )
-    return at
+        Raises ParameterInvalid, VersionUnknown (it names the journal's end).
+        """
+        at, head = parse_seq(raw, parameter=parameter), self._journal.head
+        details = {"head": show(head)}
+        if at > head:
+            raise VersionUnknown(
+                f"{show(at)} is ahead of the journal, which ends at {show(head)}",
+                hint=f"Go on from {show(head)}.",
+                details=details,
+            )
+        if at < least:
+            raise VersionUnknown(
+                f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details=details
+            )
+        return at
 
+    async def wait_for_changes(self, at: Seq) -> None:
+        """Wait until every change that began at or before `at` is over, so that its tree is final.
 
-async def wait_for_changes(pending: Pending, locks: PathLocks, at: Seq) -> None:
-    """Wait until every change that began at or before `at` is over, so that its tree is final.
+        Whoever carries a change out holds the locks of its paths until the outcome is known.
+        """
+        for intent in self._state.pending.open_intents():
+            for item in intent.paths if intent.seq <= at else ():
+                async with self._locks.shared(item.path):
+                    pass
 
-    Whoever carries a change out holds the locks of its paths until the outcome is known.
-    """
-    for intent in pending.open_intents():
-        if intent.seq > at:
-            continue
-        for item in intent.paths:
-            async with locks.shared(item.path):
-                pass
-
-
-async def tree(journal: Journal, at: Seq) -> dict[WorkspacePath, VersionRow]:
-    """Every file that was there at a position."""
-    rows: dict[WorkspacePath, VersionRow] = {}
-    after = ""
-    while page := await journal.tree_at(at, after=after, limit=TREE_PAGE):
-        rows |= {row.path: row for row in page}
-        after = page[-1].path
-    return rows
+    async def tree(self, at: Seq) -> dict[WorkspacePath, VersionRow]:
+        """Every file that was there at a position."""
+        rows: dict[WorkspacePath, VersionRow] = {}
+        after = ""
+        while page := await self._journal.tree_at(at, after=after, limit=TREE_PAGE):
+            rows |= {row.path: row for row in page}
+            after = page[-1].path
+        return rows
