@@ -34,7 +34,7 @@ from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
@@ -42,7 +42,7 @@ from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
-from orchestrator.ports.watcher import Watcher
+from orchestrator.ports.workspace import Watcher
 from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher

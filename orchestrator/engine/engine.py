@@ -64,7 +64,7 @@ from orchestrator.logs import logger
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.maintenance import JournalMaintenance
 from orchestrator.ports.reviewers import Checker, Reviewer
-from orchestrator.ports.watcher import Watcher
+from orchestrator.ports.workspace import Watcher
 
 
 class Engine:

@@ -18,7 +18,7 @@ from orchestrator.ports.journal import ANY_VERSION, AppendBatch, RequestSeen, St
 from orchestrator.ports.machine import Clock, Entropy
 
 Row = tuple[Any, ...]
-"""One event in the order of `rows.EVENT_COLUMNS`."""
+"""One event in the order of `EVENT_COLUMNS`."""
 
 CACHED_STREAMS = 50_000
 

@@ -22,8 +22,8 @@ from orchestrator.core.ids import Digest, show
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.durable_files import publish, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
+from orchestrator.journal.state_files import publish, sync_directory, sync_tree
 from orchestrator.journal.verification import verify
 
 MANIFEST = "manifest.json"

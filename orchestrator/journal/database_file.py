@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
     WorkspaceHeld,
 )
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.durable_files import sync_above, sync_directory
+from orchestrator.journal.state_files import sync_above, sync_directory
 
 FILE_NAME = "journal.db"
 APPLICATION_ID = 0x0C4E57A7

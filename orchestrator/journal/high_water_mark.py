@@ -17,8 +17,8 @@ import msgspec
 from orchestrator.core.errors import JournalBehind
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.journal.database_file import naming_trouble, sql
-from orchestrator.journal.durable_files import sync_directory
 from orchestrator.journal.segments import Archive, segments_of
+from orchestrator.journal.state_files import sync_directory
 
 EVERY = 200
 """Events from one synced mark to the next, at most."""

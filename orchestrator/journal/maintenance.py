@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
+import msgspec
 from anyio import CancelScope, to_thread
 
 from orchestrator.api.journal_operations import BackupAnswer
-from orchestrator.core.errors import JournalCorrupt, NotLatestSegment, VersionUnknown
+from orchestrator.core.annotations import Mark, contents_of, fields_with
+from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.catalog import BY_TAG, PROPOSAL_TAGS
+from orchestrator.core.events.codec import decode
 from orchestrator.core.events.journal_maintenance import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader
-from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
-from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_segment
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, archived_end, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents, TransactionHook
+from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.maintenance import ArchivedFile, Collected
@@ -84,7 +89,7 @@ class SqliteMaintenance:
         before = self._journal.segments
         self._journal.segments = (*before, segment)
         try:
-            await self._append(event, origin, ArchiveEvents(segment, head))
+            await self._append(event, origin, partial(_move_out, segment, head))
         except BaseException:
             self._journal.segments = before
             (self._folder / segment.file).unlink(missing_ok=True)  # nothing names it, and what it holds may be redacted
@@ -104,8 +109,12 @@ class SqliteMaintenance:
                 newest = segments[-1].file
                 raise NotLatestSegment(f"{found.file} is not the newest segment", hint=f"Bring back {newest} first.")
             rows = await to_thread.run_sync(Archive(self._folder).rows, found)
-            event = SegmentRestored(first=Seq(found.first), last=Seq(found.last), file=found.file)
-            await self._append(event, origin, RestoreEvents(found, rows))
+
+            def move_back(connection: sqlite3.Connection) -> None:
+                connection.executemany(sql("append_event"), rows)
+                connection.execute(sql("drop_segment"), (found.first,))
+
+            await self._append(SegmentRestored(first=found.first, last=found.last, file=found.file), origin, move_back)
             self._journal.segments = segments[:-1]
             return found
 
@@ -131,7 +140,13 @@ class SqliteMaintenance:
             return []
         digests = tuple(item.digest for item in items)
         event = ContentsCollected(digests=digests, bytes=sum(item.size for item in items))
-        await self._append(event, origin, CollectContents(digests, as_of, Blobs(self._state_dir)))
+
+        def remove(connection: sqlite3.Connection) -> None:
+            if not named_since(connection, as_of).isdisjoint(digests):
+                raise JournalChanged("one of the contents is needed again")
+            connection.executemany(sql("forget_blob"), [(digest,) for digest in digests])
+
+        await self._append(event, origin, remove, after=partial(Blobs(self._state_dir).remove, digests))
         return items
 
     # --- backing up ---------------------------------------------------------------------
@@ -143,10 +158,18 @@ class SqliteMaintenance:
 
     # --- small things -------------------------------------------------------------------
 
-    async def _append(self, event: Event, origin: Origin, along: TransactionHook) -> None:
+    async def _append(
+        self,
+        event: Event,
+        origin: Origin,
+        inside: Callable[[sqlite3.Connection], None],
+        *,
+        after: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Appended or not, it is known when this returns: what follows depends on it."""
         with CancelScope(shield=True):
-            await self._journal.append(AppendBatch((NewEvent(STREAM, event),), origin), along)
+            unit = AppendBatch((NewEvent(STREAM, event),), origin)
+            await self._journal.append(unit, TransactionHook(inside=inside, after=after))
 
     async def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """On a connection of its own, in one snapshot, in a worker thread."""
@@ -158,3 +181,82 @@ class SqliteMaintenance:
                 return work(reader)
 
         return await to_thread.run_sync(run)
+
+
+def _move_out(segment: Segment, as_of: int, connection: sqlite3.Connection) -> None:
+    """Take the events of a segment, whose file is whole, out of the database; `as_of`: the head that it was made at."""
+    if connection.execute(sql("redacted_since"), (as_of,)).fetchone():
+        raise JournalChanged("an event was redacted while the file was written")
+    connection.execute(sql("note_archived_streams"), (segment.last,))
+    dropped = connection.execute(sql("drop_events"), (segment.first, segment.last)).rowcount
+    if dropped != segment.last - segment.first + 1:
+        raise JournalCorrupt(f"events @{segment.first} to @{segment.last} are not all in the database")
+    connection.execute(sql("add_segment"), msgspec.structs.astuple(segment))
+
+
+_REMOVALS = frozenset(tag for tag, event in BY_TAG.items() if fields_with(event, Mark.GONE))
+_DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
+
+
+class UnreferencedBlob(msgspec.Struct, frozen=True):
+    """A content that nothing needs, and the time of the last event that named it, at the latest."""
+
+    digest: Digest
+    size: int
+    last_named: int  # ms since the epoch
+
+
+def _named(seq: int, tag: str, payload: bytes) -> set[Digest]:
+    """Every content that a stored event names, save as gone; whatever looks like one, where none can be gone."""
+    if tag in _REMOVALS:
+        return set(contents_of(decode(payload, tag=tag, seq=seq)))
+    return {Digest(found.decode()) for found in _DIGEST.findall(payload)}
+
+
+def named_since(connection: sqlite3.Connection, seq: int) -> set[Digest]:
+    """Every content that events after `seq` name, save as gone. Blocking."""
+    named: set[Digest] = set()
+    for number, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
+        named |= _named(number, tag, payload)
+    return named
+
+
+def unreferenced_blobs(
+    connection: sqlite3.Connection, *, needed: frozenset[Digest], as_of: int
+) -> list[UnreferencedBlob]:
+    """Contents that nothing needs, in no order.
+
+    `needed` is what waited at position `as_of`; events after it count whatever their kind.
+    Blocking; cost: O(kept events + versions + contents).
+    """
+    end = archived_end(connection)
+    archived = end[0] if end is not None else 0
+    reached, named = set(needed), dict[Digest, int]()
+    oldest: int | None = None
+    for seq, at, tag, payload in connection.execute(sql("payloads"), (0,)):
+        oldest = at if oldest is None else oldest
+        for digest in _named(seq, tag, payload):
+            named[digest] = max(at, named.get(digest, 0))
+            if tag not in PROPOSAL_TAGS or seq > as_of:
+                reached.add(digest)
+    for _, rows in groupby(connection.execute(sql("named_contents")), key=lambda row: row[0]):
+        _versions(list(rows), archived, reached, named)
+    found = []
+    for digest, size in connection.execute(sql("blob_sizes")):
+        # Named by archived events alone: those are older than the oldest that is kept. By none: it just came.
+        last = named.get(digest, oldest if archived else None)
+        if digest not in reached and last is not None:
+            found.append(UnreferencedBlob(digest, size, last))
+    return found
+
+
+def _versions(rows: list[Any], archived: int, reached: set[Digest], named: dict[Digest, int]) -> None:
+    """Of one path: the versions that began after the archived events, and the one that was current at their end."""
+    before = [row for row in rows if row[1] <= archived]
+    current = [max(before, key=lambda row: row[1]), max(before, key=lambda row: (row[2], row[1]))] if before else []
+    for row in (*current, *(row for row in rows if row[1] > archived)):
+        if row[4] is not None:
+            reached.add(row[4])
+    for _, _, _, at, digest in rows:
+        if digest is not None:
+            named[digest] = max(at, named.get(digest, 0))

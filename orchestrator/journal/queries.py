@@ -25,10 +25,9 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.event_rows import recorded_of, replayed
-from orchestrator.journal.filter_sql import select
+from orchestrator.journal.event_rows import recorded_of, replayed, select
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.snapshot_table import check_seal, unpacked
 from orchestrator.journal.verification import ChainVerifier, verify
 from orchestrator.journal.versions import table_difference, version_of

@@ -14,10 +14,9 @@ import msgspec
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.chain_walk import ChainWalk
 from orchestrator.journal.database_file import migrations, naming_trouble, sql
-from orchestrator.journal.durable_files import publish, sync_directory
-from orchestrator.journal.event_rows import DAMAGED
+from orchestrator.journal.event_rows import DAMAGED, ChainWalk
+from orchestrator.journal.state_files import publish, sync_directory
 from orchestrator.ports.maintenance import ArchivedFile
 
 ARCHIVE = "archive"
@@ -47,7 +46,7 @@ def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
 
 
 def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:
-    """Every event as `rows.EVENT_COLUMNS` has it, archived ones first. Blocking.
+    """Every event as `EVENT_COLUMNS` has it, archived ones first. Blocking.
 
     Raises ArchiveMissing, JournalCorrupt.
     """
@@ -130,7 +129,7 @@ class Archive:
         self._read: dict[str, bytes] = {}
 
     def rows(self, segment: Segment) -> list[Any]:
-        """All events of a segment, in `rows.EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
+        """All events of a segment, in `EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
         rows = self.select(segment, sql("all_events"))
         first, last = rows[0], rows[-1]
         ends = first[0], last[0], first[16], last[17]

@@ -14,11 +14,11 @@ from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import show
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.state_encoding import encode, freeze
-from orchestrator.journal.blobs import zstd
+from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.database_file import sql
 from orchestrator.journal.event_rows import replayed
 from orchestrator.journal.segments import Archive, segments_of
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.ports.journal import Snapshot
 
 KEPT = 3
@@ -29,6 +29,18 @@ PIECE = 500
 
 MAX_BYTES = 1 << 30
 """Of a snapshot, unpacked."""
+
+
+def sealed_row(key: KeyFile, journal: str, snapshot: Snapshot, data: bytes) -> tuple[object, ...]:
+    """A row of the table: the state's bytes packed, and all of it sealed. Blocking. Raises SigningKeyUnusable."""
+    seal = key.seal(sealed_bytes(journal, snapshot))
+    return snapshot.seq, snapshot.hash, snapshot.digest, snapshot.version, seal, zstd.compress(data, LEVEL)
+
+
+def keep(row: tuple[object, ...], connection: sqlite3.Connection) -> None:
+    """Put a snapshot beside the events, and drop all but the newest `KEPT`. Blocking."""
+    connection.execute(sql("add_snapshot"), row)
+    connection.execute(sql("drop_older_snapshots"), (KEPT,))
 
 
 def sealed_bytes(journal: str, snapshot: Snapshot) -> bytes:

@@ -35,17 +35,15 @@ from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_r
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.segments import segments_of
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
+from orchestrator.journal.snapshot_table import keep, sealed_row
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
 from orchestrator.journal.state_files import VERIFY, DiskReserve
-from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload, TransactionHook
-from orchestrator.journal.writer import Job, Outcome, Writer
+from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
 from orchestrator.ports.journal import AppendBatch, NewEvent, Redaction, RequestSeen, Snapshot, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
 
-KNOWN_BLOBS = 20_000
-KNOWN_STREAMS = 50_000
 PACKERS = 2
 """Threads that compress and publish contents."""
 
@@ -65,8 +63,6 @@ class SqliteJournal(JournalReader):
         self._tip = chain.GENESIS
         self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
-        self._streams: dict[str, int] = {}
-        self._kept: dict[Digest, None] = {}
         self._packers = ThreadPoolExecutor(PACKERS, "journal-packer")
 
     @classmethod
@@ -117,11 +113,8 @@ class SqliteJournal(JournalReader):
             raise JournalCorrupt(
                 f"there is no {FILE_NAME} in {self.state_dir}", hint="Start the daemon on this workspace first."
             )
-        # One for the loop's thread, one for the packers; both only for lookups of microseconds.
-        self._lookup = open_reader(self._path)
+        self._lookup = open_reader(self._path)  # for lookups of microseconds on the loop's thread
         self._reads.callback(self._lookup.close)
-        self._packers_lookup = open_reader(self._path)
-        self._reads.callback(self._packers_lookup.close)
         with naming_trouble(self._path):
             head, self._tip = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
             self.head = Seq(head)
@@ -206,13 +199,9 @@ class SqliteJournal(JournalReader):
         return self._writer.trouble if self._writer is not None else ""
 
     def stream_version(self, stream: str) -> int:
-        found = self._streams.get(stream)
-        if found is None:
-            with self._looking_up():
-                row = self._lookup.execute(sql("stream_version"), (stream, self.head)).fetchone()
-            found = self._streams[stream] = row[0] if row else 0
-            self._trim()
-        return found
+        with self._looking_up():
+            (found,) = self._lookup.execute(sql("stream_version"), (stream, self.head)).fetchone()
+        return int(found)
 
     async def request(self, agent: str, request_id: str) -> RequestSeen | None:
         # At once, on the loop's thread: every change asks this, and the way to another thread takes ten times as long.
@@ -239,11 +228,9 @@ class SqliteJournal(JournalReader):
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
         job = Job(unit, self._loop.create_future(), hook)
-        new = tuple(blob for blob in unit.blobs if blob[0] not in self._kept)
-        if not new:
-            writer.submit(job)
-        elif sum(len(data) for _, data in new) <= INLINE_BYTES:
-            job.blobs = self._blobs.prepare(new, kept=lambda digest: False)
+        new = self._not_kept(unit.blobs) if unit.blobs else ()
+        if sum(len(data) for _, data in new) <= INLINE_BYTES:
+            job.blobs = self._blobs.prepare(new)
             writer.submit(job)
         else:
             self._packers.submit(self._pack, writer, job, new)
@@ -252,7 +239,7 @@ class SqliteJournal(JournalReader):
     def _pack(self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...]) -> None:
         """On a packer's thread: the contents first, durably, then the unit that names them."""
         try:
-            job.blobs = self._blobs.prepare(contents, kept=self._is_kept)
+            job.blobs = self._blobs.prepare(contents)
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
             self._loop.call_soon_threadsafe(job.resolve, _refusal(writer, error))
         else:
@@ -263,8 +250,10 @@ class SqliteJournal(JournalReader):
             raise WritesStopped("the journal is not open for writing")
         return self._writer
 
-    def _is_kept(self, digest: Digest) -> bool:
-        return self._packers_lookup.execute(sql("has_blob"), (digest,)).fetchone() is not None
+    def _not_kept(self, contents: tuple[tuple[Digest, bytes], ...]) -> tuple[tuple[Digest, bytes], ...]:
+        with self._looking_up():
+            lookup, query = self._lookup, sql("has_blob")
+            return tuple(content for content in contents if lookup.execute(query, content[:1]).fetchone() is None)
 
     def _hand_over(self, batch: list[tuple[Job, Outcome]]) -> None:
         """On the writer's thread."""
@@ -276,24 +265,14 @@ class SqliteJournal(JournalReader):
 
     def _deliver(self, batch: list[tuple[Job, Outcome]]) -> None:
         """On the loop, after a commit: first the folds see every event, then the callers go on."""
-        folds, streams = self._folds, self._streams
         trouble: WritesStopped | None = None
-        for job, outcome in batch:
-            if not isinstance(outcome, tuple):
-                continue
-            for blob in job.blobs:
-                self._kept[blob.digest] = None
-            for digest in job.hook.removes if job.hook is not None else ():
-                self._kept.pop(digest, None)
-            for recorded in outcome:
-                self.head, self._tip = recorded.seq, recorded.hash
-                streams[recorded.stream] = recorded.stream_version
-                try:
-                    for fold in folds:
-                        fold(recorded)
-                except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
-                    trouble = trouble or self._fold_failed(recorded, error)
-        self._trim()
+        for recorded in (recorded for _, outcome in batch if isinstance(outcome, tuple) for recorded in outcome):
+            self.head, self._tip = recorded.seq, recorded.hash
+            try:
+                for fold in self._folds:
+                    fold(recorded)
+            except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
+                trouble = trouble or self._fold_failed(recorded, error)
         for job, outcome in batch:
             job.resolve(trouble or outcome)
 
@@ -305,17 +284,11 @@ class SqliteJournal(JournalReader):
         stopped.__cause__ = error
         return stopped
 
-    def _trim(self) -> None:
-        while len(self._streams) > KNOWN_STREAMS:
-            del self._streams[next(iter(self._streams))]
-        while len(self._kept) > KNOWN_BLOBS:
-            del self._kept[next(iter(self._kept))]
-
     # --- beside the events ----------------------------------------------------------------
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
-        made = partial(KeepSnapshot, snapshot, data, journal=self.id, key=KeyFile(self.state_dir))
-        await self.append(AppendBatch((), Origin()), await to_thread.run_sync(made))
+        row = await to_thread.run_sync(sealed_row, KeyFile(self.state_dir), self.id, snapshot, data)
+        await self.append(AppendBatch((), Origin()), TransactionHook(inside=partial(keep, row), name="snapshot"))
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
         row = await self._one(self._points, sql("stored_payload"), (event.target,))
@@ -325,7 +298,13 @@ class SqliteJournal(JournalReader):
         payload, old_salt = row
         rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
         event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
-        hook = RedactPayload(event.target, old_salt=old_salt, rest=rest, salt=salt)
+
+        def replace(connection: sqlite3.Connection) -> None:
+            # SQLite overwrites the free space itself (`secure_delete`); older pages go with the write-ahead log.
+            if connection.execute(sql("redact_event"), (rest, salt, int(event.target), old_salt)).rowcount != 1:
+                raise JournalChanged("the event was archived or redacted meanwhile")
+
+        hook = TransactionHook(inside=replace, scrubs=True)
         try:
             (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         except JournalChanged:
@@ -344,7 +323,12 @@ class SqliteJournal(JournalReader):
             )
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
-        hook = RedactContent(event.digest, self._blobs)
+        digest = event.digest
+        hook = TransactionHook(
+            inside=lambda connection: connection.execute(sql("forget_blob"), (digest,)),
+            after=lambda: self._blobs.remove((digest,)),
+            scrubs=True,
+        )
         (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
 

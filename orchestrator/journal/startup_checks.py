@@ -9,9 +9,8 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.chain_walk import ChainWalk
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_writer, sql
-from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE
+from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.high_water_mark import HighWaterMarkFile, require_at_least
 from orchestrator.journal.segments import Archive, archived_end
 from orchestrator.journal.versions import rebuild_versions

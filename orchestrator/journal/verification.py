@@ -19,9 +19,8 @@ from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.version_rows import history
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.chain_walk import ChainWalk
 from orchestrator.journal.database_file import naming_trouble, open_reader, sql
-from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, event_of, origin_of, recorded_with
+from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with
 from orchestrator.journal.high_water_mark import hash_at
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database, segment_bytes, segments_of
 from orchestrator.journal.signatures import Seals

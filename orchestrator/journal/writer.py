@@ -29,7 +29,6 @@ from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.database_file import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
 from orchestrator.journal.state_files import VERIFY, DiskReserve, OpenFiles
-from orchestrator.journal.transaction_hooks import TransactionHook
 from orchestrator.journal.versions import add_versions
 from orchestrator.ports.journal import AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -48,6 +47,21 @@ MOST_PER_COMMIT = 512
 
 LOG_PATIENCE_MS = 1000
 """How long a truncation of the log waits for readers that hold an older state; other commits wait meanwhile."""
+
+
+@dataclass(eq=False, kw_only=True)
+class TransactionHook:
+    """Work on the journal itself in the transaction of a unit; such a unit commits alone.
+
+    `inside` runs when the unit's rows are in and nothing is committed; what it raises undoes all. `after` runs right
+    after the commit.
+    """
+
+    inside: Callable[[sqlite3.Connection], object]
+    after: Callable[[], bool] = lambda: True  # False: something of what was taken out is left
+    name: str = ""  # of its steps, where its unit has no events
+    scrubs: bool = False  # it takes out what must not stay in the write-ahead log either
+    scrubbed: bool = True  # after the commit of one that `scrubs`: nothing of that is left in the journal's files
 
 
 @dataclass(eq=False, slots=True)
@@ -102,7 +116,6 @@ class Writer:
         self._owed: list[Job] = []
         if not short:
             self._reserve.allocate()  # a disk without that room is served all the same, until it is full
-        self._gone: set[Digest] = set()
         self._log_holds_redacted = False
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
@@ -197,12 +210,10 @@ class Writer:
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", jobs, outcomes)
         hook = jobs[0].hook if isinstance(outcomes[0], tuple) else None
-        if hook is not None:
-            hook.after()
-            self._gone |= hook.removes
+        gone = hook is None or hook.after()
         if hook is not None and hook.scrubs:
             self._log_holds_redacted = not self._truncate_log(LOG_PATIENCE_MS)
-            hook.scrubbed = hook.scrubbed and not self._log_holds_redacted
+            hook.scrubbed = gone and not self._log_holds_redacted
         elif self._log_holds_redacted:
             self._log_holds_redacted = not self._truncate_log(0)
         return outcomes
@@ -274,7 +285,6 @@ class Writer:
             raise
         self._validator.keep()
         self._committed(self._validator.head, self._validator.tip, any(job.unit.closes for job in jobs))
-        self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
     def _validated(
@@ -285,11 +295,10 @@ class Writer:
         except (StreamMoved, RequestIdReused, EventNotSerializable, TypeError, ValueError) as error:
             return error
         rows += new_rows
-        blobs += job.blobs
-        if self._gone:
-            # Whoever prepared it may have met these before they were collected, and left them out.
-            lost = [blob for blob in job.unit.blobs if blob[0] in self._gone]
-            blobs += self._blobs.prepare(lost, kept=lambda digest: False)
+        # Since it was prepared, a content that was kept may have been collected, or its file removed.
+        ready = {blob.digest for blob in job.blobs if self._blobs.is_there(blob)}
+        lacking = [blob for blob in job.unit.blobs if blob[0] not in ready and not self._is_kept(blob[0])]
+        blobs += (*job.blobs, *self._blobs.prepare(lacking))
         for event in recorded:
             versions += history(event)
         return recorded
@@ -345,6 +354,9 @@ class Writer:
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
             )
+
+    def _is_kept(self, digest: Digest) -> bool:
+        return self._db.execute(sql("has_blob"), (digest,)).fetchone() is not None
 
     def _version_of(self, stream: str) -> int:
         row = self._db.execute(sql("stream_version"), (stream, self._validator.head)).fetchone()

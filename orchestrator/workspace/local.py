@@ -24,8 +24,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
-from orchestrator.ports.watcher import Watcher
-from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile
+from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile, Watcher
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import (
     Confinement,

@@ -15,7 +15,7 @@ from anyio import to_thread
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports.watcher import Hints
+from orchestrator.ports.workspace import Hints
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 
 if TYPE_CHECKING:

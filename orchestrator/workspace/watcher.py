@@ -14,7 +14,7 @@ from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
-from orchestrator.ports.watcher import Hints
+from orchestrator.ports.workspace import Hints
 from orchestrator.workspace import inotify
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp

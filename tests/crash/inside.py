@@ -30,7 +30,7 @@ from orchestrator.engine.engine import Engine
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.services import Background, Services
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.disk import Disk

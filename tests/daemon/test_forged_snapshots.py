@@ -15,7 +15,7 @@ import pytest
 from orchestrator.core.ids import Seq
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.database_file import FILE_NAME
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.snapshot_table import sealed_bytes
 from orchestrator.ports.journal import Snapshot
 from tests.daemon.daemon_process import RunningDaemon

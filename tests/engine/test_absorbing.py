@@ -29,7 +29,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.watcher import Hints
+from orchestrator.ports.workspace import Hints
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal

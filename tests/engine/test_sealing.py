@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint as pause
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.record.verification import CheckpointSigner
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.ports.journal import Journal
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import SeededEntropy, SteppingClock, looked, unit

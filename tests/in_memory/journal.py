@@ -22,8 +22,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.payload_redaction import blanked
 from orchestrator.core.projections.version_rows import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row
-from orchestrator.journal.chain_walk import ChainWalk
-from orchestrator.journal.event_rows import recorded_of
+from orchestrator.journal.event_rows import ChainWalk, recorded_of
 from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshot_table import KEPT
 from orchestrator.ports.journal import (

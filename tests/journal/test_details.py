@@ -12,8 +12,8 @@ import pytest
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import CallDetails, Origin
-from orchestrator.journal.chain_walk import ChainWalk
 from orchestrator.journal.database_file import FILE_NAME, sql
+from orchestrator.journal.event_rows import ChainWalk
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.conftest import Open
 from tests.journal.fixtures import SeededEntropy, SteppingClock, by, looked, unit

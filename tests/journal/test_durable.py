@@ -20,7 +20,7 @@ from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.segments import ARCHIVE
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Open
 from tests.journal.durable import DurableFiles
@@ -104,7 +104,7 @@ def test_a_contents_folder_whose_maker_crashed_before_its_name_was_synced(
     name = Blobs(tmp_path).name_of(digest(LARGE))
     for folder in (tmp_path / "blobs" / "incoming", (tmp_path / name).parent):
         folder.mkdir(parents=True)
-    Blobs(tmp_path).prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    Blobs(tmp_path).prepare([(digest(LARGE), LARGE)])
     assert durable.left().keys() == {name}
 
 
@@ -114,7 +114,7 @@ def test_a_content_whose_publisher_crashed_before_its_name_was_synced(
     """Whoever needs that content next finds it published, and has to make its name durable."""
     blobs = Blobs(tmp_path)
     name = tmp_path / blobs.name_of(digest(LARGE))
-    blobs.prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    blobs.prepare([(digest(LARGE), LARGE)])
     data = name.read_bytes()
     name.unlink()
     durable = DurableFiles(tmp_path, monkeypatch)
@@ -123,7 +123,7 @@ def test_a_content_whose_publisher_crashed_before_its_name_was_synced(
         file.flush()
         os.fsync(file.fileno())
     assert durable.left() == {}
-    blobs.prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    blobs.prepare([(digest(LARGE), LARGE)])
     assert durable.left() == {blobs.name_of(digest(LARGE)): data}
 
 
@@ -153,9 +153,7 @@ async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: p
     [
         pytest.param(lambda folder: HighWaterMarkFile(folder / "w.mark").write(HighWaterMark("j", 7, "aa")), id="mark"),
         pytest.param(lambda folder: KeyFile(folder).sign(b"x"), id="key"),
-        pytest.param(
-            lambda folder: Blobs(folder).prepare([(digest(LARGE), LARGE)], kept=lambda _: False), id="content"
-        ),
+        pytest.param(lambda folder: Blobs(folder).prepare([(digest(LARGE), LARGE)]), id="content"),
     ],
 )
 def test_a_file_put_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object]) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from orchestrator.core.errors import ArchiveMissing, BackupInvalid, DiskFull, JournalCorrupt, NotLatestSegment
 from orchestrator.core.events.base import Origin, Recorded
@@ -19,7 +22,7 @@ from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
 from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.segments import Segment
-from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.sqlite import PACKERS, SqliteJournal
 from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import (
@@ -242,17 +245,34 @@ async def test_what_is_named_again_meanwhile_stays(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("data", [b"small", LARGE], ids=["in the database", "in a file"])
-async def test_a_unit_prepared_before_a_collection_keeps_its_content(opened: Open, data: bytes) -> None:
-    """It left the content out because it was there then; the writer, which knows better, puts it in."""
-    journal = await opened()
+@pytest.mark.parametrize("step", ["txn_open", "txn_committed"])
+async def test_a_unit_prepared_during_a_collection_keeps_its_content(opened: Open, data: bytes, step: str) -> None:
+    """It found the content kept, or its file in place; the writer, which knows better, puts it in again."""
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(name: str) -> None:
+        if name == f"{step}:contents_collected":
+            reached.set()
+            assert go_on.wait(60)
+
+    journal = await opened(step=hold)
     (intent,) = await journal.append(unit(intended(b"one", data), stream=STREAM, blobs=[data]))
     await journal.append(unit(aborted(intent.seq), stream=STREAM))
-    await collect_all(keeper_of(journal), journal)
-    assert not await journal.has_blob(digest(data))
-    journal._kept[digest(data)] = None  # as it was for whoever looked before the collection's commit
-    await journal.append(unit(found(data), stream="workspace", blobs=[data]))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(collect_all, keeper_of(journal), journal)
+        await to_thread.run_sync(reached.wait, 60)
+        tasks.start_soon(journal.append, unit(found(data), stream="workspace", blobs=[data]))
+        await anyio.wait_all_tasks_blocked()
+        await to_thread.run_sync(drain, journal._packers)
+        go_on.set()
     assert await journal.blob(digest(data)) == data
     assert (await journal.verify()).problems == ()
+
+
+def drain(packers: ThreadPoolExecutor) -> None:
+    """Wait until every packer is free, and so has done what it was given before."""
+    barrier = threading.Barrier(PACKERS)
+    wait([packers.submit(barrier.wait, 60) for _ in range(PACKERS)])
 
 
 async def collect_all(keeper: SqliteMaintenance, journal: SqliteJournal) -> None:

@@ -15,7 +15,7 @@ from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHel
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.journal.database_file import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
-from orchestrator.journal.filter_sql import select
+from orchestrator.journal.event_rows import select
 from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import (

@@ -21,7 +21,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.segments import ARCHIVE
-from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open

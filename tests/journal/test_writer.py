@@ -21,7 +21,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import database_file, startup_checks
 from orchestrator.journal.database_file import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.transaction_hooks import TransactionHook
+from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import AppendBatch, StreamMoved
 from tests.journal.conftest import Open
 from tests.journal.fixtures import TASK, looked, signature, unit
@@ -186,8 +186,7 @@ async def test_a_hook_that_nobody_waits_for_any_more(opened: Open, step: str) ->
             assert go_on.wait(60)
 
     journal = await opened(step=hold)
-    hook = TransactionHook()
-    hook.name = "any"
+    hook = TransactionHook(inside=lambda connection: None, name="any")
     async with anyio.create_task_group() as tasks:
         if step == "txn_open:metadata_read":
             tasks.start_soon(journal.append, unit(looked()))

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.watcher import Hints, Watcher
+from orchestrator.ports.workspace import Hints, Watcher
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.ignore import IgnoreRules

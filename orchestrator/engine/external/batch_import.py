@@ -26,8 +26,7 @@ from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, StreamMoved
-from orchestrator.ports.watcher import Hints
-from orchestrator.ports.workspace import FileStat, ScanResult
+from orchestrator.ports.workspace import FileStat, Hints, ScanResult
 
 PATHS = 100
 """In one append at most: their locks are held together, so this bounds how long a caller waits for one of them."""

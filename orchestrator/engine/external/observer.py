@@ -24,8 +24,7 @@ from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
-from orchestrator.ports.watcher import Hints
-from orchestrator.ports.workspace import FileBytes, FileStat
+from orchestrator.ports.workspace import FileBytes, FileStat, Hints
 
 TRIES = 8
 

@@ -18,8 +18,7 @@ from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.watcher import Hints, Watcher
-from orchestrator.ports.workspace import Workspace
+from orchestrator.ports.workspace import Hints, Watcher, Workspace
 
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
