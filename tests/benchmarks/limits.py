@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.diff import unified
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
+from orchestrator.core.text.unified_diff import Side, unified
 from tests.benchmarks.fixtures import edited, places
 from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
@@ -77,7 +77,7 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
         Path(paths[name]).write_text("\n".join(side) + "\n", encoding="utf-8")
 
     def diff(name: str) -> str:
-        return unified(lines, sides[name], path_before="base.py", path_after="base.py")
+        return unified(Side("base.py", lines), Side("base.py", sides[name])).text
 
     def merged() -> Sequence[str]:
         result = merge3(lines, sides["mine"], sides["theirs"])

@@ -12,9 +12,9 @@ from orchestrator.core.content import LineHunk, digest_of
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import EditRules
-from orchestrator.core.text.document_diff import line_hunks
 from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
 from orchestrator.core.text.symbols import Outline
+from orchestrator.core.text.unified_diff import line_hunks
 from orchestrator.core.three_way import Region
 
 

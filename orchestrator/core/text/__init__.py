@@ -3,10 +3,10 @@
 Begin with `encoding.py` (a `Document`), then `locate.py` (search and replace) or `patch.py` (hunks).
 
 encoding, charsets, bytelines, lines    bytes and lines
-diff, align, myers, merge, regions, document_diff, filepatch    differences and three-way merge
+diff, myers, merge, regions, unified_diff, filepatch    differences and three-way merge
 locate, matching, normalised, indent, literals, nearest    where a passage is
 locate_symbol, symbols; outline/    where a symbol is
-hunks, patch, hunk_location, unified; forms/    patches in every form
+hunks, patch, hunk_location; forms/    patches in every form
 merging/    what is merged beyond git, and the checks of a clean merge
 redact, secret_patterns, private_keys    secrets
 excerpt, answer_space, tokens, search    what is shown of a text

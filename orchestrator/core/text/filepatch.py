@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Literal
 
 import msgspec
 
-from orchestrator.core.content import LineRange
 from orchestrator.core.text.charsets import MARKS
-from orchestrator.core.text.diff import quoted, unified
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.lines import join
-
-Happened = Literal["added", "deleted", "modified", "renamed", "mode"]
-"""What became of a file; `mode`: only its permission bits changed, `renamed`: perhaps changed too."""
-
-_SPAN = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+from orchestrator.core.text.unified_diff import Side, UnifiedDiff, quoted, unified
 
 
 class FileState(msgspec.Struct, frozen=True):
@@ -30,20 +22,15 @@ class FileState(msgspec.Struct, frozen=True):
     like: str | None = None  # ... or that of another version
 
 
-class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
+class FilePatch(UnifiedDiff, frozen=True):
     """How one file became another.
 
     `text` is for `git apply` (binary files: a note, as from git without `--binary`). Its lines
-    keep a carriage return and a byte order mark, as git's do. `shown` are the 1-based lines of
-    the new file that are in it; None where lines can't be counted in the way that reads do.
+    keep a carriage return and a byte order mark, as git's do. `shown` is empty where lines can't be counted in the
+    way that reads do.
     """
 
-    happened: Happened
-    text: str
-    added: int = 0
-    removed: int = 0
     binary: bool = False
-    shown: tuple[LineRange, ...] | None = None
     total_lines: int = 0
 
 
@@ -53,44 +40,19 @@ def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3
     A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Cost: that of `diff`.
     Raises ValueError where the file is absent on both sides.
     """
-    happened = _happened(old, new)
-    heads = list(_heads(old, new))
+    if old is new is None:
+        raise ValueError("absent on both sides")
+    heads = [f"{head}\n" for head in _heads(old, new)]
     if old is not None and new is not None and old.data == new.data:
-        return FilePatch(happened=happened, text=_text(heads) if len(heads) > 1 else "")
-    before, after = _lines(old), _lines(new)
+        return FilePatch("".join(heads) if len(heads) > 1 else "")
+    before, after = _side(old), _side(new)
     if before is None or after is None:
         names = [quoted(f"{side}/{state.path}") if state else "/dev/null" for side, state in (("a", old), ("b", new))]
-        heads.append(f"Binary files {names[0]} and {names[1]} differ")
-        return FilePatch(happened=happened, text=_text(heads), binary=True)
-    body = unified(
-        before[0],
-        after[0],
-        path_before=old.path if old else None,
-        path_after=new.path if new else None,
-        context=context,
-        final_newline_before=before[1],
-        final_newline_after=after[1],
-    )
-    added, removed, shown = _measured(body)
+        return FilePatch(f"{''.join(heads)}Binary files {names[0]} and {names[1]} differ\n", binary=True)
+    body = unified(before, after, context=context)
     alike = new is not None and b"\r" not in new.data.replace(b"\r\n", b"")
-    return FilePatch(
-        happened=happened,
-        text=_text(heads) + body,
-        added=added,
-        removed=removed,
-        shown=shown if alike else None,
-        total_lines=len(after[0]),
-    )
-
-
-def _happened(old: FileState | None, new: FileState | None) -> Happened:
-    if old is None or new is None:
-        if old is new:
-            raise ValueError("absent on both sides")
-        return "added" if old is None else "deleted"
-    if old.path != new.path:
-        return "renamed"
-    return "mode" if old.data == new.data else "modified"
+    shown = tuple(span for span in body.shown if alike and span.end >= span.start)
+    return FilePatch("".join(heads) + body.text, body.added, body.removed, shown, total_lines=len(after.lines))
 
 
 def _heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
@@ -117,31 +79,13 @@ def _git_mode(state: FileState) -> str:
     return "100755" if state.mode & 0o100 else "100644"
 
 
-def _lines(state: FileState | None) -> tuple[list[str], bool] | None:
+def _side(state: FileState | None) -> Side | None:
     """Lines without their newline, and whether the last has one; None for a binary file."""
     if state is None:
-        return [], True
+        return Side(None, [])
     document = decode(state.data, written=state.written, like=state.like)
     if document is None:
         return None
     mark = "\ufeff" if document.encoding in MARKS else ""
-    text = mark + join(document.lines, document.ends)
-    lines = text.split("\n")
-    ended = not lines[-1]
-    return (lines[:-1] if ended else lines), ended
-
-
-def _measured(body: str) -> tuple[int, int, tuple[LineRange, ...]]:
-    """Added lines, removed lines, and which lines of the new file are in it."""
-    rows = body.split("\n")[2:]
-    shown: list[LineRange] = []
-    for row in rows:
-        if (span := _SPAN.match(row)) is not None and span[2] != "0":
-            first = int(span[1])
-            shown.append(LineRange(first, first + int(span[2] or 1) - 1))
-    added, removed = (sum(row.startswith(sign) for row in rows) for sign in "+-")
-    return added, removed, tuple(shown)
-
-
-def _text(heads: list[str]) -> str:
-    return "".join(f"{head}\n" for head in heads)
+    lines = (mark + join(document.lines, document.ends)).split("\n")
+    return Side(state.path, lines if lines[-1] else lines[:-1], not lines[-1])

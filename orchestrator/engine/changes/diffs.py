@@ -13,9 +13,9 @@ from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.diff import cut
-from orchestrator.core.text.document_diff import diff_text
+from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.core.text.encoding import EMPTY, Document, decode
+from orchestrator.core.text.unified_diff import cut, document_diff
 from orchestrator.core.three_way import Region, ResolvedRegion, Span
 from orchestrator.engine.contents import Contents
 
@@ -49,13 +49,13 @@ class Diffs:
         max_lines: int = SHOWN_DIFF_LINES,
     ) -> Shown:
         """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known."""
-        work = partial(diff_text, path, old, new, gone=gone, hunks=hunks, max_lines=max_lines)
-        if hunks:
-            return work()
+        paths, room = (path, None if gone else path), AnswerSpace(lines=max_lines + 1)
+        work = partial(document_diff, paths, old, new, hunks=hunks or None, room=room)
         try:
-            return await self._contents.computed(work, old, new)
+            shown = work() if hunks else await self._contents.computed(work, old, new)
         except TextTooCostly:
             return None, True
+        return shown.text, shown.goes_on is not None
 
     async def of(
         self,

@@ -16,8 +16,8 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.version_rows import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
-from orchestrator.core.text.document_diff import ShownDiff, shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
+from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
@@ -125,15 +125,14 @@ class Historian:
         warned = warnings(present)
         frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
         work = partial(
-            shown_diff,
-            path if left.digest else None,
-            path if right.digest else None,
+            document_diff,
+            (path if left.digest else None, path if right.digest else None),
             old,
             new,
             context=params.context_lines,
             room=call.room.less(frame, FRAME_LINES),
         )
-        fitting, added, removed = await self._s.contents.computed(work, old, new)
+        fitting = await self._s.contents.computed(work, old, new)
         seen = SeenLines(path=path, version=right.seq, ranges=fitting.shown, total_lines=new.line_count)
         event = DiffShown(
             path=path,
@@ -147,8 +146,8 @@ class Historian:
             from_version=show(left.seq),
             to_version=show(right.seq),
             diff=fitting.text,
-            added=added,
-            removed=removed,
+            added=fitting.added,
+            removed=fitting.removed,
             next=_following(path, left, right, fitting),
             warnings=warned,
         )
@@ -193,7 +192,7 @@ def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow
     return VersionRow(path=path, seq=nowhere, effective=nowhere, at=0, kind="external", digest=digest, present=present)
 
 
-def _following(path: WorkspacePath, left: VersionRow, right: VersionRow, fitting: ShownDiff) -> str | None:
+def _following(path: WorkspacePath, left: VersionRow, right: VersionRow, fitting: UnifiedDiff) -> str | None:
     """The call that shows what a diff goes on with: the newer lines, or of a file that is gone the older ones."""
     if fitting.goes_on is None:
         return None

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.text import align, myers
-from orchestrator.core.text.diff import counts, cut, diff, unified
+from orchestrator.core.text import diff as diffing
+from orchestrator.core.text import myers
+from orchestrator.core.text.diff import counts, diff
+from orchestrator.core.text.unified_diff import Side, cut, unified
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three, with_hunks
 
@@ -50,8 +52,8 @@ def test_diff_then_apply_gives_the_target(a: list[str], b: list[str]) -> None:
 def test_rewritten_texts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond what Myers is given, rapidfuzz and the anchors must be as right."""
     monkeypatch.setattr(myers, "MAX_COST", 2)
-    for most in (align.MAX_LINES, 3):
-        monkeypatch.setattr(align, "MAX_LINES", most)
+    for most in (diffing.MAX_LINES, 3):
+        monkeypatch.setattr(diffing, "MAX_LINES", most)
         r = Random(seed)
         for _ in range(60):
             for alphabet in ALPHABETS.values():
@@ -87,15 +89,8 @@ def test_unified_is_what_git_writes(alphabet: str, tmp_path: Path) -> None:
         _, a, b = three(r, ALPHABETS[alphabet])
         ended = [r.random() < 0.8 or not lines or not lines[-1] for lines in (a, b)]
         texts = ["\n".join(side) + "\n" * (bool(side) and end) for side, end in zip((a, b), ended, strict=True)]
-        ours = unified(
-            a,
-            b,
-            path_before="old.txt",
-            path_after="new.txt",
-            final_newline_before=ended[0],
-            final_newline_after=ended[1],
-        )
-        assert ours == git_diff(tmp_path, *texts)
+        ours = unified(Side("old.txt", a, ended[0]), Side("new.txt", b, ended[1]))
+        assert ours.text == git_diff(tmp_path, *texts)
 
 
 @pytest.mark.parametrize(("before", "after", "heads"), [
@@ -106,16 +101,14 @@ def test_unified_is_what_git_writes(alphabet: str, tmp_path: Path) -> None:
     pytest.param("\udcff", "\u2028", '--- "a/\\377"\n+++ "b/\\342\\200\\250"\n', id="bytes and separators"),
 ])  # fmt: skip
 def test_headers(before: str | None, after: str | None, heads: str) -> None:
-    text = unified(["x"], ["y"], path_before=before, path_after=after)
+    text = unified(Side(before, ["x"]), Side(after, ["y"])).text
     assert text == heads + "@@ -1 +1 @@\n-x\n+y\n"
 
 
 def test_a_last_newline_is_a_difference() -> None:
-    text = unified(["x"], ["x"], path_before="a", path_after="a", final_newline_after=False)
+    text = unified(Side("a", ["x"]), Side("a", ["x"], final_newline=False)).text
     assert text.endswith("@@ -1 +1 @@\n-x\n+x\n\\ No newline at end of file\n")
-    assert unified(["x"], ["x"], path_before="a", path_after="a") == ""
-    with pytest.raises(ValueError, match="context"):
-        unified([], [], path_before="a", path_after="a", context=-1)
+    assert unified(Side("a", ["x"]), Side("a", ["x"])).text == ""
 
 
 @quick

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.align import MIN_ANCHORED
-from orchestrator.core.text.diff import diff
+from orchestrator.core.text.diff import MIN_ANCHORED, diff
 from orchestrator.core.text.merge import MergeConflict, Merged, merge3
 from orchestrator.core.three_way import Region
 from tests.core.text.strategies import plain_lines, quick
@@ -77,7 +76,7 @@ def test_a_thousand_texts_merge_as_git_does(alphabet: str, tmp_path: Path) -> No
 
 
 def rewritten(r: Random, alphabet: str) -> tuple[list[str], list[str], list[str]]:
-    """A base, a current text so different that `align` leaves Myers, and a proposal of one new line."""
+    """A base, a current text so different that `diff` leaves Myers, and a proposal of one new line."""
     line = ALPHABETS[alphabet]
     base = [line(r) for _ in range(1_500)]
     current = list(base)

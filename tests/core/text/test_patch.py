@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.diff import unified
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.forms.rows import Rows
+from orchestrator.core.text.forms.unified import parse_rows
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.patch import locate_patch
-from orchestrator.core.text.unified import parse_rows
+from orchestrator.core.text.unified_diff import document_diff
 from tests.core.text.strategies import lf_text, quick
 from tests.core.text.strategies_git import ALPHABETS, three
 
@@ -258,14 +258,7 @@ def test_locate_refuses(base: str, patch: str, error: type[Exception], lines: li
 
 
 def patched(doc: Document, after: Document) -> Document:
-    text = unified(
-        doc.lines,
-        after.lines,
-        path_before="x",
-        path_after="x",
-        final_newline_before=doc.final_newline or not doc.lines,
-        final_newline_after=after.final_newline or not after.lines,
-    )
+    text = document_diff(("x", "x"), doc, after).text
     return splice(doc, locate_patch(one(text), doc).edits) if text else doc
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from orchestrator.core.text.encoding import Document, decode, splice
 from orchestrator.core.text.forms.rows import Rows
+from orchestrator.core.text.forms.unified import parse_rows
 from orchestrator.core.text.patch import locate_patch
-from orchestrator.core.text.unified import parse_rows
 
 Source = Callable[[Random], list[str]]
 

@@ -1,6 +1,6 @@
 """Patches as models write them. Begin with `recognise.py`.
 
-begin_patch, search_replace, whole_file    one form each (`unified.py` is beside this package)
+unified, begin_patch, search_replace, whole_file    one form each
 rows, bodies    rows of a patch, and the lines of a hunk
 left_out    placeholders for left-out lines, which are refused
 """

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text import unified
-from orchestrator.core.text.forms import begin_patch, search_replace
+from orchestrator.core.text.forms import begin_patch, search_replace, unified
 from orchestrator.core.text.forms.left_out import placeholders
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file

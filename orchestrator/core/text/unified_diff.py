@@ -1,0 +1,174 @@
+"""Unified diffs as git writes them, and as much of one as an answer has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
+from orchestrator.core.text.diff import counts, diff
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.regions import hull, merged
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r"}
+_ESCAPES |= {'"': '\\"', "\\": "\\\\"}
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+class Side(NamedTuple):
+    """One of two texts: its lines without endings, and whether the last has one. A path of None is `/dev/null`."""
+
+    path: str | None
+    lines: Sequence[str]
+    final_newline: bool = True
+
+
+class UnifiedDiff(msgspec.Struct, frozen=True):
+    """`text` ends with a whole row. `added`, `removed`: lines of the whole diff, also where only a part is shown."""
+
+    text: str
+    added: int = 0
+    removed: int = 0
+    shown: tuple[LineRange, ...] = ()  # lines of the new text
+    goes_on: tuple[int, int] | None = None  # the 1-based lines of the old and new text where the rest begins
+
+
+class _Row(NamedTuple):
+    """A row, and the 1-based lines of both texts that it is before or shows."""
+
+    text: str
+    old: int = 1
+    new: int = 1
+
+
+def document_diff(
+    paths: tuple[str | None, str | None],
+    old: Document,
+    new: Document,
+    *,
+    context: int = 3,
+    hunks: Sequence[LineHunk] | None = None,
+    room: AnswerSpace = UNBOUNDED,
+) -> UnifiedDiff:
+    """As `unified`, of two documents at these paths."""
+    sides = (
+        Side(path, doc.lines, doc.final_newline or not doc.lines) for path, doc in zip(paths, (old, new), strict=True)
+    )
+    return unified(*sides, context=context, hunks=hunks, room=room)
+
+
+def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
+    """The changed lines, as `PathChange` keeps them."""
+    return tuple(diff(before.lines, after.lines))
+
+
+def unified(
+    old: Side,
+    new: Side,
+    *,
+    context: int = 3,
+    hunks: Sequence[LineHunk] | None = None,
+    room: AnswerSpace = UNBOUNDED,
+) -> UnifiedDiff:
+    r"""A unified diff as git writes it, its first rows if there is no room for all; `""` where nothing differs.
+
+    Odd characters in a path are quoted as in git with `core.quotePath=false`, and a path with a blank is followed by
+    a tab. Hunks with at most twice `context` lines between them are shown as one. Who knows the `hunks` already
+    saves the search for them.
+    """
+    known = hunks is not None and old.final_newline == new.final_newline
+    before, after = _ended(old), _ended(new)
+    hunks = _joined(hunks) if known and hunks is not None else diff(before, after)
+    if not hunks:
+        return UnifiedDiff("")
+    added, removed = counts(hunks)
+    rows = [_Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")]
+    shown: list[LineRange] = []
+    for group in _grouped(hunks, 2 * context):
+        whole = hull(group)
+        lead, trail = min(context, whole.old_start), min(context, len(before) - whole.old_end)
+        start, end = whole.old_start - lead, whole.old_end + trail
+        new_start, new_end = whole.new_start - lead, whole.new_end + trail
+        head = f"@@ -{_span(start, end - start)} +{_span(new_start, new_end - new_start)} @@\n"
+        rows.append(_Row(head, start + 1, new_start + 1))
+        shown.append(LineRange(new_start + 1, new_end))
+        for hunk in (*group, LineHunk(end, 0, new_end, 0)):
+            shift = hunk.new_start - hunk.old_start
+            rows += (_Row(f" {before[at]}\n", at + 1, at + shift + 1) for at in range(start, hunk.old_start))
+            rows += (_Row(f"-{before[at]}\n", at + 1, hunk.new_start + 1) for at in range(hunk.old_start, hunk.old_end))
+            rows += (_Row(f"+{after[at]}\n", hunk.old_end + 1, at + 1) for at in range(hunk.new_start, hunk.new_end))
+            start = hunk.old_end
+    count = len(rows)
+    if room != UNBOUNDED:
+        count = room.less(1, 1).first(((size(row.text), row.text.count("\n")) for row in rows), least=0)
+    text = "".join(row.text for row in rows[:count])
+    if count == len(rows):
+        return UnifiedDiff(text, added, removed, tuple(shown))
+    seen = tuple(LineRange(row.new, row.new) for row in rows[2:count] if row.text[0] in " +")
+    return UnifiedDiff(text, added, removed, merged(seen), (rows[count].old, rows[count].new))
+
+
+def cut(text: str, max_lines: int) -> tuple[str, bool]:
+    """The first `max_lines` lines of a diff, and whether that left some out."""
+    rows = text.split("\n", max_lines)
+    if len(rows) <= max_lines or not rows[max_lines]:
+        return text, False
+    return "\n".join(rows[:max_lines]) + "\n", True
+
+
+def _ended(side: Side) -> Sequence[str]:
+    """The lines; a last one without newline differs from one with it."""
+    lines = side.lines
+    return lines if side.final_newline or not lines else [*lines[:-1], f"{lines[-1]}\n{_NO_NEWLINE}"]
+
+
+def _joined(hunks: Sequence[LineHunk]) -> list[LineHunk]:
+    """Hunks that touch, as one: removed lines are before added ones."""
+    joined: list[LineHunk] = []
+    for hunk in hunks:
+        last = joined[-1] if joined else None
+        if last is not None and last.old_end == hunk.old_start and last.new_end == hunk.new_start:
+            joined[-1] = hull((last, hunk))
+        else:
+            joined.append(hunk)
+    return joined
+
+
+def _grouped(hunks: Sequence[LineHunk], most: int) -> list[list[LineHunk]]:
+    groups = [[hunks[0]]]
+    for hunk in hunks[1:]:
+        if hunk.old_start - groups[-1][-1].old_end <= most:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return groups
+
+
+def _span(start: int, length: int) -> str:
+    """1-based; an empty span is named by the line before it."""
+    shown = start + 1 if length else start
+    return str(shown) if length == 1 else f"{shown},{length}"
+
+
+def quoted(path: str) -> str:
+    """A path as git writes it in a header with `core.quotePath=false`: in quotes where a character is odd."""
+    escaped = "".join(_quoted(c) for c in path)
+    return path if escaped == path else f'"{escaped}"'
+
+
+def _header(prefix: str, path: str | None) -> str:
+    if path is None:
+        return "/dev/null"
+    name = quoted(prefix + path)
+    return f"{name}\t" if " " in path and not name.startswith('"') else name
+
+
+def _quoted(c: str) -> str:
+    if c in _ESCAPES:
+        return _ESCAPES[c]
+    if c.isprintable():
+        return c
+    return "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "surrogateescape"))
