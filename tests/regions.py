@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.content import Region, Span
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.three_way import Region, Span
 
 
 def region(*numbers: int) -> Region:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from orchestrator.core.glob_pattern import MOST_CHARACTERS
+from orchestrator.core.globs import MOST_CHARACTERS
 
 MOST_ENTRIES = 100
 """Of a list of globs or names."""

@@ -7,10 +7,11 @@ decisions/     commands, and what becomes of each: apply, conflict, need
 conflicts/     the versions of a conflict, routes to reviewers, resolutions
 policy/        parses policy files and evaluates them
 text/          encoding, diff, matching, patches, merging, secrets
-ids, content, paths, timestamps       values that everything names
-globs, glob_pattern, ignore_file       which paths a pattern selects
+ids, content, paths       values that everything names
+globs, ignore_file       which paths a pattern selects
 errors, system_errors        every error with its code
 characters, fair_queue       invisible characters; a queue in which owners take turns
-change, three_way      what a change does to one path, who and why; base, current and proposed
-treediff, checkpoint, payload_redaction, annotations    trees, signed checkpoints, redacted payloads
+leases        what is reserved, and what a request for a lease leads to
+change      what a change does to one path, who wants it and why
+checkpoint, annotations    signed checkpoints; what the fields of a stored struct hold
 """

@@ -8,10 +8,9 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
-from orchestrator.core.content import LineHunk, LineRange, Rung, Signature
+from orchestrator.core.content import LineHunk, LineRange, ResolvedRegion, Rung, Signature
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Action
-from orchestrator.core.three_way import ResolvedRegion
 
 MOST_UNSEEN = 20
 """Pieces that a change carries; `stale_readers` and the journal have the rest."""

@@ -5,8 +5,7 @@ Git compares bytes (`?` is half of an `é`), so both sides are bytes here, writt
 
 from __future__ import annotations
 
-from orchestrator.core.glob_pattern import Glob, any_of
-from orchestrator.core.globs import GlobIndex
+from orchestrator.core.globs import Glob, GlobIndex, any_of
 
 MOST_BYTES = 1024 * 1024
 MOST_RULES = 10_000

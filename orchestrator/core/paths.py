@@ -36,6 +36,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 
 _PLAIN = re.compile(r"[ !-9;-@\[\]-}]*[!-\-/-9;-@\[\]-}]")  # printable ASCII that folding leaves as it is
 _SEPARATOR = re.compile(r"[/\\]")
+_SPECIAL = re.compile(r"[*?\[\\]")
 
 
 # --- as it is written -------------------------------------------------------------------
@@ -161,6 +162,15 @@ def fold(component: str) -> str:
         if step == folded:
             return ".git" if folded == "git~1" else folded
         folded = step
+
+
+def fold_pattern(text: str) -> str:
+    """A glob in the form in which folded paths are compared with it."""
+    mark = "!" if text.startswith("!") else ""
+    segments = text[len(mark) :].split("/")
+    return mark + "/".join(
+        fold(s) if s and not _SPECIAL.search(s) else unicodedata.normalize("NFKC", s).casefold() for s in segments
+    )
 
 
 @lru_cache(maxsize=65_536)

@@ -18,13 +18,12 @@ from anyio import to_thread
 
 from orchestrator.api import session_operations as a
 from orchestrator.api.session_operations import LeaseInfo
-from orchestrator.core.decisions.lease_requests import Taken, release, reserve
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.leases import Lease, Taken, release, reserve
 from orchestrator.core.policy.rules import OnLeaseOverlap
-from orchestrator.core.projections.active_leases import Lease
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 

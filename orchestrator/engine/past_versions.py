@@ -6,7 +6,7 @@ from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.state import State
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents

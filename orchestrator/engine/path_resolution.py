@@ -7,7 +7,7 @@ import re
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import check_new_name, parse_path
-from orchestrator.core.policy.glob_forms import glob_problem
+from orchestrator.core.policy.tables import glob_problem
 
 _PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 

@@ -12,8 +12,8 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Policy
-from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.core.projections.state import State
+from orchestrator.core.projections.versions import RecentVersions
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes

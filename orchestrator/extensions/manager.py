@@ -16,7 +16,7 @@ from orchestrator.core.errors import plural
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import Seq
-from orchestrator.core.policy.conflict_routes import Plugins
+from orchestrator.core.policy.rules import Plugins
 from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, run_detached
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger

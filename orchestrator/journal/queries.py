@@ -22,7 +22,7 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded, RecordedLike, SlimRecorded
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import recorded_of, replayed, select

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import ArchiveMissing, CheckpointOfAnotherJournal, JournalCorrupt, SigningKeyUnusable
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
-from orchestrator.core.ids import Seq, show
-from orchestrator.core.timestamps import written
+from orchestrator.core.ids import Seq, show, written
 from orchestrator.journal.state_files import sync_directory, write_synced
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, SigningKeyUnusable
 from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import show
-from orchestrator.core.projections.state import State
-from orchestrator.core.projections.state_encoding import encode, freeze
+from orchestrator.core.projections.state import State, encode, freeze
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.database_file import sql
 from orchestrator.journal.event_rows import replayed

@@ -28,8 +28,8 @@ from orchestrator.core.errors import (
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, show
-from orchestrator.core.payload_redaction import blanked
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least

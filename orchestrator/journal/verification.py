@@ -17,7 +17,7 @@ from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, Orchestrato
 from orchestrator.core.events.catalog import BY_TAG
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.projections.version_rows import history
+from orchestrator.core.projections.versions import history
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with

@@ -16,7 +16,7 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.state import first_difference
-from orchestrator.core.projections.version_rows import VERSION, DigestLearned, VersionRow, history
+from orchestrator.core.projections.versions import HISTORY_VERSION, DigestLearned, VersionRow, history
 from orchestrator.journal.database_file import naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import DAMAGED, Columns, recorded_of
 from orchestrator.journal.segments import ARCHIVE, Archive, all_rows, memory_database
@@ -25,7 +25,7 @@ TABLES = {"file_versions": "all_versions", "file_modes": "all_modes"}
 """All that `core.projections.history` makes, and the queries that read them, by path and position."""
 
 MARK = "file_versions"
-"""The row of `meta` that says which VERSION of the fold made the tables."""
+"""The row of `meta` that says which HISTORY_VERSION of the fold made the tables."""
 
 _COLUMNS = Columns(
     "path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval, "
@@ -66,7 +66,7 @@ def rebuild_versions(connection: sqlite3.Connection, archive: Archive) -> None:
     """
     with naming_trouble("the journal"):
         (made_by,) = connection.execute(sql("mark"), (MARK,)).fetchone() or ("",)
-        if made_by == str(VERSION):
+        if made_by == str(HISTORY_VERSION):
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -74,7 +74,7 @@ def rebuild_versions(connection: sqlite3.Connection, archive: Archive) -> None:
                 connection.execute(f"DELETE FROM {table}")
             for row in all_rows(connection, archive):
                 add_versions(connection, history(recorded_of(row)))
-            connection.execute(sql("set_mark"), (MARK, str(VERSION)))
+            connection.execute(sql("set_mark"), (MARK, str(HISTORY_VERSION)))
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")

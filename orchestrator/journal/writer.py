@@ -24,7 +24,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import EventNotSerializable
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.projections.version_rows import DigestLearned, VersionRow, history
+from orchestrator.core.projections.versions import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.database_file import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of

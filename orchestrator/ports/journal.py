@@ -11,7 +11,7 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.events.base import Event, Origin, Recorded, RecordedLike
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 
 ANY_VERSION = -1
 """Append whatever the stream's version is (reads)."""

@@ -8,12 +8,12 @@ from typing import Annotated, Final, Protocol
 import msgspec
 
 from orchestrator.api.conflicts import Party
+from orchestrator.core.content import ThreeWay
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.reviews import ReviewUsage, Verdict
+from orchestrator.core.events.conflicts import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.conflict_routes import Checks
+from orchestrator.core.policy.rules import Checks
 from orchestrator.core.text.private_keys import Secret
-from orchestrator.core.three_way import ThreeWay
 
 Lines = tuple[str, ...]
 

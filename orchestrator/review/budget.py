@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.conflict_routes import AskedSettings
+from orchestrator.core.events.conflicts import ReviewUsage
+from orchestrator.core.policy.rules import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import OverBudget, ReviewLimits
 

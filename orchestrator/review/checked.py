@@ -9,8 +9,8 @@ import anyio
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.conflict_routes import AskedSettings
+from orchestrator.core.events.conflicts import ReviewUsage
+from orchestrator.core.policy.rules import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     Repair,

@@ -8,7 +8,7 @@ import anyio
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.conflict_routes import PluginSettings
+from orchestrator.core.policy.rules import PluginSettings
 from orchestrator.extensions.detached_thread import DetachedFailure, run_detached
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock

@@ -12,7 +12,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.conflict_routes import ProgramSettings
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     ReviewerRefused,

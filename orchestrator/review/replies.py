@@ -7,7 +7,7 @@ from typing import Any, NoReturn, get_args
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.events.reviews import ReviewUsage, Verdict
+from orchestrator.core.events.conflicts import ReviewUsage, Verdict
 from orchestrator.ports.reviewers import (
     FAILURES,
     ReviewFailure,

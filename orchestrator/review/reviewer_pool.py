@@ -7,8 +7,7 @@ from functools import partial
 
 import anyio
 
-from orchestrator.core.policy.conflict_routes import HumanSettings, PluginSettings, ProgramSettings, ReviewerSettings
-from orchestrator.core.policy.rules import Policy
+from orchestrator.core.policy.rules import HumanSettings, PluginSettings, Policy, ProgramSettings, ReviewerSettings
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import Reviewer, ReviewReply, ReviewRequest

@@ -15,7 +15,7 @@ from anyio import to_thread
 from orchestrator import supervised_process
 from orchestrator.core.errors import PathError, escaped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.conflict_routes import Checks
+from orchestrator.core.policy.rules import Checks
 from orchestrator.ports.reviewers import CheckReport
 from orchestrator.ports.workspace import Workspace
 

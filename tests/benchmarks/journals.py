@@ -9,8 +9,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ContentSearched, DirectoryListed, FileRead, MetadataRead, SeenLines
 from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.state import State
-from orchestrator.core.projections.state_encoding import FrozenState, freeze
+from orchestrator.core.projections.state import FrozenState, State, freeze
 from orchestrator.engine.record.snapshots import encoded
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy

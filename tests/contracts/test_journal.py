@@ -24,7 +24,7 @@ from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved, F
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import (
     ANY_VERSION,

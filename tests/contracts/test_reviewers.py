@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from orchestrator.core.policy.conflict_routes import Plugins, PluginSettings, ProgramSettings
+from orchestrator.core.policy.rules import Plugins, PluginSettings, ProgramSettings
 from orchestrator.extensions.manager import Extensions
 from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure

@@ -17,8 +17,8 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.events.visibility import REDACTED, blanked, fields_to_blank, texts_of
 from orchestrator.core.ids import Seq
-from orchestrator.core.payload_redaction import REDACTED, blanked, fields_to_blank, texts_of
 from tests.golden.samples import SAMPLES
 
 JOURNAL, HASH, KEY, SIGNATURE = "1f" * 16, "0a" * 32, "0b" * 32, "0c" * 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.timestamps import Timestamp, parse_timestamp, written
+from orchestrator.core.ids import Timestamp, parse_timestamp, written
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import msgspec
 import pytest
 
 from orchestrator.core.change import Fit, PathChange, PermissionCheck, Provenance, UnseenChange
-from orchestrator.core.content import LineHunk, LineRange, digest_of
+from orchestrator.core.content import LineHunk, LineRange, ResolvedRegion, Span, digest_of
 from orchestrator.core.decisions.decision import Apply, NewContent
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ApprovalGranted, ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.three_way import ResolvedRegion, Span
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.workspace.disk import KernelDisk

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.events.reviews import ReviewUsage
+from orchestrator.core.events.conflicts import ReviewUsage
 from orchestrator.daemon import Daemon, parse, serve
 from orchestrator.engine.services import Services
 from orchestrator.logs import start_logging

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.core.timestamps import written
+from orchestrator.core.ids import written
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.ocsf import problems
 from tests.extensions.packages import PLUGINS

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.ids import Digest
-from orchestrator.core.projections.encodings import Encodings
+from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import decode
 from orchestrator.engine.contents import Contents
 from orchestrator.machine import SystemClock, SystemEntropy

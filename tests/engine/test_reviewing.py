@@ -9,8 +9,13 @@ from orchestrator.core.change import Provenance
 from orchestrator.core.content import digest_of
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ConflictFound, ConflictResolved, ConflictSides
-from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
+from orchestrator.core.events.conflicts import (
+    ConflictFound,
+    ConflictResolved,
+    ConflictSides,
+    ReviewAnswered,
+    ReviewFailed,
+)
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State

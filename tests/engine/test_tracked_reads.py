@@ -12,7 +12,7 @@ from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCrea
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionOpened
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections import recent_versions
+from orchestrator.core.projections import versions
 from orchestrator.core.projections.state import State
 from orchestrator.engine.reads import read_regions
 from orchestrator.engine.reads.read_regions import Stale
@@ -121,7 +121,7 @@ async def test_what_is_followed_is_what_is_compared(readers: Readers) -> None:
 
 
 async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent_versions, "MOST_OF_ONE", 8)
+    monkeypatch.setattr(versions, "MOST_OF_ONE", 8)
     monkeypatch.setattr(read_regions, "MOST_TRACKED", 40)
     await readers.change(0, "first")
     sessions = [SessionId(f"s-{n}") for n in range(READERS)]

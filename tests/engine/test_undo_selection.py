@@ -22,10 +22,9 @@ from orchestrator.core.decisions.undo import Undo
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Seq, SessionId, Timestamp, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.core.timestamps import Timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services

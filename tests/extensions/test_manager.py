@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from orchestrator.core.ids import Seq
-from orchestrator.core.policy.conflict_routes import Plugins, PluginSettings
+from orchestrator.core.policy.rules import Plugins, PluginSettings
 from orchestrator.extensions.hookspecs import AppliedChange
 from orchestrator.extensions.manager import MOST_WAITING, Extensions
 from orchestrator.machine import SystemClock

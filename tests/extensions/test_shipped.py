@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_reviewer.__main__ import arguments, parse
 
-from orchestrator.core.policy.conflict_routes import ProgramSettings
 from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.reviewers import ReviewRegion
 from tests.extensions.packages import PLUGINS
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, UnseenChange
-from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature
+from orchestrator.core.content import FoundFile, LineHunk, LineRange, ResolvedRegion, Signature, Span
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import journal_maintenance as k
-from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Checksum, Digest, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.core.three_way import ResolvedRegion, Span
 from tests.regions import region
 
 A = Digest("sha256:" + "a" * 64)
@@ -178,7 +176,7 @@ SAMPLES: tuple[Event, ...] = (
     ),
     k.SegmentRestored(first=Seq(1), last=Seq(20), file="1-20.segment.zst"),
     k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
-    v.ConflictRebased(
+    c.ConflictRebased(
         conflict=Seq(26),
         sides=c.ConflictSides(
             base=A,
@@ -190,21 +188,21 @@ SAMPLES: tuple[Event, ...] = (
         ),
         fits=True,
     ),
-    v.ConflictExpired(conflict=Seq(26), cause="already_applied", message="the file holds it"),
-    v.ReviewRequested(
+    c.ConflictExpired(conflict=Seq(26), cause="already_applied", message="the file holds it"),
+    c.ReviewRequested(
         conflict=Seq(26),
         reviewer="careful",
         route="code",
         deadline=1_700_000_600_000,
     ),
-    v.ReviewAnswered(
+    c.ReviewAnswered(
         review=Seq(49),
         conflict=Seq(26),
         reviewer="careful",
         verdict="content",
         proposal=C,
         current=B,
-        usage=v.ReviewUsage(
+        usage=c.ReviewUsage(
             model="big-1",
             prompt_hash="0f" * 32,
             input_tokens=900,
@@ -215,9 +213,9 @@ SAMPLES: tuple[Event, ...] = (
         reason="both are needed",
         ignored="late",
     ),
-    v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="reviewer_timeout", message="no answer in 60 s"),
-    v.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
-    v.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
+    c.ReviewFailed(review=Seq(49), conflict=Seq(26), code="reviewer_timeout", message="no answer in 60 s"),
+    c.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
+    c.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
     s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
 )
 
@@ -264,7 +262,7 @@ TELLING: tuple[Event, ...] = (
 """As GROWN; what a notice showed in full, and lines that came between others."""
 
 MOVED: tuple[Event, ...] = (
-    v.ConflictRebased(
+    c.ConflictRebased(
         conflict=Seq(26),
         sides=c.ConflictSides(
             base=A,
@@ -280,7 +278,7 @@ MOVED: tuple[Event, ...] = (
 """As GROWN; conflicts whose file was moved."""
 
 HINTED: tuple[Event, ...] = (
-    v.ReviewFailed(
+    c.ReviewFailed(
         review=Seq(49), conflict=Seq(26), code="over_budget", message="0.2 USD", hint="The caps stand in policy.toml."
     ),
 )

@@ -18,9 +18,9 @@ from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.journal_maintenance import CheckpointSigned, ContentRedacted, PayloadRedacted
+from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.payload_redaction import blanked
-from orchestrator.core.projections.version_rows import DigestLearned, VersionRow, history
+from orchestrator.core.projections.versions import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.event_rows import ChainWalk, recorded_of
 from orchestrator.journal.signatures import Seals

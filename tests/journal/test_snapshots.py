@@ -12,9 +12,8 @@ from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, JournalTooN
 from orchestrator.core.events.base import Origin, SlimRecorded
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
-from orchestrator.core.projections.state import State
-from orchestrator.core.projections.state_encoding import encode, freeze
-from orchestrator.core.projections.version_rows import VERSION
+from orchestrator.core.projections.state import State, encode, freeze
+from orchestrator.core.projections.versions import HISTORY_VERSION
 from orchestrator.engine.record.snapshots import restored
 from orchestrator.journal import queries as reading_module
 from orchestrator.journal import startup_checks, versions
@@ -313,7 +312,7 @@ async def test_another_version_of_the_fold_makes_the_table_anew(
     alter(state_dir, "UPDATE file_versions SET mode = 511")
     await (await opened()).close()
     assert await rows(state_dir) != before, "of the same version: left alone"
-    monkeypatch.setattr(versions, "VERSION", VERSION + 1)
+    monkeypatch.setattr(versions, "HISTORY_VERSION", HISTORY_VERSION + 1)
     again = await opened()
     assert await rows(state_dir) == before
     assert await again.table_difference() is None
@@ -336,7 +335,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_table(
     def failing(connection: sqlite3.Connection, rows: object) -> None:
         raise sqlite3.OperationalError("no more disk")
 
-    monkeypatch.setattr(versions, "VERSION", VERSION + 1)
+    monkeypatch.setattr(versions, "HISTORY_VERSION", HISTORY_VERSION + 1)
     with monkeypatch.context() as broken:
         broken.setattr(versions, "add_versions", failing)
         with pytest.raises(JournalCorrupt, match="no more disk"):
@@ -372,7 +371,7 @@ async def test_archived_events_are_folded_as_the_others(
     await journal.close()
     before = await rows(state_dir)
     alter(state_dir, "DELETE FROM file_modes")
-    monkeypatch.setattr(versions, "VERSION", VERSION + 1)
+    monkeypatch.setattr(versions, "HISTORY_VERSION", HISTORY_VERSION + 1)
     again = await opened()
     assert await rows(state_dir) == before
     assert await again.table_difference() is None
@@ -391,7 +390,7 @@ async def test_a_table_is_not_made_anew_without_the_archived_events(
     (file,) = (state_dir / "archive").iterdir()
     file.rename(aside := state_dir / "aside")
     with monkeypatch.context() as newer:
-        newer.setattr(versions, "VERSION", VERSION + 1)
+        newer.setattr(versions, "HISTORY_VERSION", HISTORY_VERSION + 1)
         with pytest.raises(ArchiveMissing, match=file.name):
             await opened()
         assert await rows(state_dir) == before

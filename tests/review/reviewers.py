@@ -9,7 +9,7 @@ from typing import Any
 from anyio import to_thread
 from model_reviewer.__main__ import parse, review
 
-from orchestrator.core.policy.conflict_routes import ProgramSettings
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.reviewers import ReviewRequest
 from orchestrator.review.checked import CheckedReviewer
 from orchestrator.review.program import question_of

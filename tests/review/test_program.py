@@ -14,7 +14,7 @@ import anyio
 import msgspec
 import pytest
 
-from orchestrator.core.policy.conflict_routes import ProgramSettings
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.reviewers import (
     FAILURES,
     OverBudget,

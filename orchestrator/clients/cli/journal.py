@@ -23,7 +23,7 @@ from orchestrator.clients.cli.operation_commands import OperationCommand, comman
 from orchestrator.clients.cli.output import new_file
 from orchestrator.clients.render.text import content, some, when
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
-from orchestrator.core.timestamps import written
+from orchestrator.core.ids import written
 
 RECONNECT_S = 30.0
 """How long the daemon may be away while it is followed; as over stdio."""

@@ -15,8 +15,7 @@ from orchestrator.core.errors import (
     VersionUnknown,
     escaped,
 )
-from orchestrator.core.events.conflicts import ConflictSides
-from orchestrator.core.events.reviews import Ignored, Verdict
+from orchestrator.core.events.conflicts import ConflictSides, Ignored, Verdict
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow, NeedApproval
 from orchestrator.core.projections.pending import Conflict, Review

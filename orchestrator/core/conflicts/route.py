@@ -8,16 +8,15 @@ import msgspec
 
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.conflicts.sides import changed_regions
+from orchestrator.core.content import Region
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
-from orchestrator.core.policy.conflict_routes import PERSON, Route
-from orchestrator.core.policy.rules import Policy
+from orchestrator.core.policy.rules import PERSON, Policy, Route
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import decode
-from orchestrator.core.three_way import Region
 
 MOST_ATTEMPTS = 2
 """Of one reviewer, where its first failed through no fault of its own."""

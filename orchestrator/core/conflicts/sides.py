@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from orchestrator.core.content import Region, Span, ThreeWay
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
 from orchestrator.core.text.merge import (
@@ -21,7 +22,6 @@ from orchestrator.core.text.merge import (
 )
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.doubts import doubts, removed_already
-from orchestrator.core.three_way import Region, Span, ThreeWay
 
 Lines: TypeAlias = Sequence[str]
 Side = Literal["current", "proposed"]

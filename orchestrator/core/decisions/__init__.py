@@ -8,5 +8,4 @@ Begin with decision.py: the facts that go in, and `Apply`, `ConflictOutcome` and
 - costs: how much work a decision is
 - recovery_verdict: what a crash left of an intent, by hashes alone
 - stale_regions, tracked_regions: which lines that a session read have changed since
-- lease_requests: who may reserve which paths
 """

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.change import Directories, Fit, PathChange
-from orchestrator.core.content import LineHunk, digest_of
+from orchestrator.core.content import LineHunk, Region, digest_of
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import EditRules

@@ -20,9 +20,8 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
 )
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.projections.version_rows import VersionRow
-from orchestrator.core.timestamps import Timestamp
+from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
+from orchestrator.core.projections.versions import VersionRow
 
 UNKNOWN = Digest("unknown")
 """Of a content that was never hashed; equal to no content's hash."""

@@ -14,7 +14,7 @@ from functools import partial
 
 from orchestrator.core.change import Fit
 from orchestrator.core.conflicts.sides import spanned
-from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
+from orchestrator.core.content import RUNGS, LineHunk, Rung, ThreeWay, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, Source, written
@@ -46,7 +46,6 @@ from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.three_way import ThreeWay
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""

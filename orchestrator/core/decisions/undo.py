@@ -26,7 +26,7 @@ from orchestrator.core.decisions.rebase import rebase
 from orchestrator.core.errors import NothingToChange, OrchestratorError, RevertImpossible
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.paths import ancestors
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.encoding import decode
 
 MOST_DEPENDENCIES = 200

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Final
 
-from orchestrator.core.events import conflicts, files, journal_maintenance, reviews, sessions
+from orchestrator.core.events import conflicts, files, journal_maintenance, sessions
 from orchestrator.core.events.base import Event, Outcome, Refusal
 
 
@@ -26,7 +26,7 @@ def tag_of(event: Event | type[Event]) -> str:
     return tag
 
 
-EVENTS: Final = tuple(_events((sessions, files, conflicts, reviews, journal_maintenance)))
+EVENTS: Final = tuple(_events((sessions, files, conflicts, journal_maintenance)))
 
 BY_TAG: Final = {tag_of(event): event for event in EVENTS}
 

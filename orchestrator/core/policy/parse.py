@@ -13,28 +13,26 @@ from msgspec import Meta
 
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
-from orchestrator.core.policy.conflict_routes import (
-    PERSON,
-    Checks,
-    Conflicts,
-    Globs,
-    HumanSettings,
-    Plugins,
-    PluginSettings,
-    ProgramSettings,
-    ReviewerSettings,
-    Route,
-)
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,
     DEFAULT_RULE,
+    PERSON,
     Answer,
+    Checks,
+    Conflicts,
     EditRules,
     External,
+    Globs,
+    HumanSettings,
     LeaseRules,
     Limits,
+    Plugins,
+    PluginSettings,
     Policy,
+    ProgramSettings,
+    ReviewerSettings,
+    Route,
     Rule,
 )
 from orchestrator.core.policy.tables import Problem, TableReader, known_one, name_problem

@@ -13,7 +13,6 @@ from typing import Final
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, folded_component
-from orchestrator.core.policy.glob_forms import literal
 from orchestrator.core.policy.rules import ACTIONS, BUILT_IN, CHANGES, Rule
 
 TEMP_PREFIX: Final = ".orchestrator-"
@@ -61,6 +60,11 @@ def own_state(paths: tuple[WorkspacePath, ...]) -> Rule:
 def built_in(state_paths: tuple[WorkspacePath, ...]) -> tuple[Rule, ...]:
     """All of them. Without paths the rule on the daemon's files holds by identity alone."""
     return (GIT, TEMPORARY, EDITORS, own_state(state_paths))
+
+
+def literal(path: WorkspacePath) -> str:
+    """The glob that names exactly this path (and what lies in it)."""
+    return "/" + re.sub(r"([\\\[\]!*#? ])", r"\\\1", path)
 
 
 # --- repositories ------------------------------------------------------------------------

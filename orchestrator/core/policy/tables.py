@@ -7,8 +7,11 @@ may name a function in `extra`: `check` says what is wrong with a text, `each` w
 from __future__ import annotations
 
 import re
+import tomllib
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
@@ -16,15 +19,21 @@ from msgspec import inspect
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.sessions import AgentClass
+from orchestrator.core.globs import MOST_CHARACTERS, Glob
+from orchestrator.core.paths import fold_pattern
 
 if TYPE_CHECKING:
-    from orchestrator.core.policy.positions import Positions
+    import tree_sitter
 
 T = TypeVar("T", bound=msgspec.Struct)
 Check = Callable[[str], str | None]
 """What is wrong with a text; None: nothing."""
 
+Place = tuple[str | int, ...]
+"""`("rule", 2, "paths", 1)`: counted from 1, as a person counts."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
+_BRACKET = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _UNITS = {"_s": "seconds", "_bytes": "bytes", "_lines": "lines"}
 
 
@@ -41,7 +50,6 @@ class TableReader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._positions: Positions | None = None
         self.problems: list[Problem] = []
 
     def wrong(self, message: str, *place: str | int) -> None:
@@ -50,14 +58,17 @@ class TableReader:
         self.problems.append(Problem(self.line(*place), key, message))
 
     def line(self, *place: str | int) -> int:
-        """The line of a place."""
-        if self._positions is None:
-            from orchestrator.core.policy.positions import (
-                Positions,
-            )  # a start, which finds no problems, needs no parser
+        """The line of a place, or of the nearest place that holds it; 1 for the text as a whole."""
+        return next((line for end in range(len(place), 0, -1) if (line := self._lines.get(place[:end]))), 1)
 
-            self._positions = Positions(self._text)
-        return self._positions.line(*place)
+    @cached_property
+    def _lines(self) -> dict[Place, int]:
+        """The lines (from 1) of the text's tables, keys and array items; tomllib keeps no positions."""
+        import tree_sitter  # a start, which finds no problems, needs no parser
+        import tree_sitter_toml
+
+        parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
+        return dict(_document(parser.parse(self._text.encode("utf-8", "surrogatepass")).root_node))
 
     def table(self, kind: type[T], table: object, *place: str | int, known: tuple[str, ...] = ()) -> T | None:
         """The struct; None where something is wrong with the table. `known`: keys that somebody else reads."""
@@ -191,6 +202,39 @@ def argument_problem(argument: str) -> str | None:
     return "an argument holds no NUL, and is not empty" if not argument or "\0" in argument else None
 
 
+def glob_problem(glob: str) -> str | None:  # noqa: PLR0911  # one return for each thing that gitignore passes over
+    """Why a glob cannot be used; also where gitignore would pass over it in silence."""
+    body = glob.removeprefix("!")
+    segments = body.strip("/").split("/")
+    if not body.strip("/") or "" in segments or body.startswith("//") or body.endswith("//"):
+        return "an empty glob, or an empty part of one"
+    if body.startswith("#"):
+        return r"begins a comment; write \# (in single quotes)"
+    if not body.isprintable() or body.rstrip("/") != body.rstrip("/").rstrip():
+        return "ends with a space, or holds characters that names may not have"
+    if "." in segments or ".." in segments:
+        return "names are relative to the workspace and never hold '.' or '..' components"
+    if not unicodedata.is_normalized("NFC", body):
+        return "is not in Unicode form NFC and would match nothing"
+    if len(glob) > MOST_CHARACTERS:
+        return f"a glob of {len(glob):,} characters, of at most {MOST_CHARACTERS:,}"
+    if any(_open_bracket(segment) for segment in segments):
+        return r"'[' is never closed; write \[ for the character (in single quotes)"
+    if _BRACKET.search(body):
+        return "a bracket holds '[', '--', '&&', '||' or '~~', which mean different things to different readers"
+    for spelling in map(Glob, (glob, fold_pattern(glob))):  # "[Z-a]" is a range only as long as case counts
+        flaw = spelling.flaw or ("a range in brackets runs backwards" if spelling.backwards else None)
+        if flaw:
+            return f"is no glob, with or without regard to case: {flaw}"
+    return None
+
+
+def _open_bracket(segment: str) -> bool:
+    """Whether a `[` in a glob has no `]`; gitignore then drops the whole glob."""
+    rest = re.sub(r"\\.", "", segment)
+    return "[" in re.sub(r"\[[!^]?\]?[^\]]*\]", "", rest)
+
+
 def known_one(value: str, known: tuple[str, ...]) -> str | None:
     """What is wrong with a word that must be one of a few."""
     return None if value in known else f"unknown; {_suggestion(value, known)}"
@@ -203,3 +247,53 @@ def _suggestion(value: str, known: tuple[str, ...]) -> str:
 
 def _quoted(value: object) -> str:
     return f"'{escaped(value)}'" if isinstance(value, str) else repr(value)
+
+
+# --- where a text says something ----------------------------------------------------------
+
+
+def _document(root: tree_sitter.Node) -> Iterator[tuple[Place, int]]:
+    counts: dict[Place, int] = {}
+    for node in root.named_children:
+        line = node.start_point.row + 1
+        if node.type == "pair":
+            yield from _pair((), node)
+        elif node.type in ("table", "table_array_element"):
+            header, *pairs = (child for child in node.named_children if child.type != "comment")
+            place = _names(header)
+            if node.type == "table_array_element":
+                counts[place] = counts.get(place, 0) + 1
+                if counts[place] == 1:
+                    yield place, line
+                place = (*place, counts[place])
+            yield place, line
+            for pair in pairs:
+                yield from _pair(place, pair)
+
+
+def _pair(table: Place, node: tree_sitter.Node) -> Iterator[tuple[Place, int]]:
+    if node.type != "pair":
+        return
+    key, *_, value = node.named_children
+    place = (*table, *_names(key))
+    yield place, node.start_point.row + 1
+    yield from _value(place, value)
+
+
+def _value(place: Place, node: tree_sitter.Node) -> Iterator[tuple[Place, int]]:
+    if node.type == "inline_table":
+        for pair in node.named_children:
+            yield from _pair(place, pair)
+    elif node.type == "array":
+        items = (child for child in node.named_children if child.type != "comment")
+        for number, item in enumerate(items, 1):
+            yield (*place, number), item.start_point.row + 1
+            yield from _value((*place, number), item)
+
+
+def _names(key: tree_sitter.Node) -> Place:
+    """The parts of a key, without quotes and escapes."""
+    if key.type == "dotted_key":
+        return tuple(name for part in key.named_children for name in _names(part))
+    text = (key.text or b"").decode("utf-8", "replace")
+    return tuple(tomllib.loads(f"{text} = 1")) if key.type == "quoted_key" else (text,)

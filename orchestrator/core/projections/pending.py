@@ -17,14 +17,11 @@ from orchestrator.core.events.conflicts import (
     ApprovalExpired,
     ApprovalGranted,
     ApprovalRequested,
+    ConflictExpired,
     ConflictFound,
+    ConflictRebased,
     ConflictResolved,
     ConflictSuperseded,
-)
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
-from orchestrator.core.events.reviews import (
-    ConflictExpired,
-    ConflictRebased,
     ReviewAccepted,
     ReviewAnswered,
     ReviewFailed,
@@ -32,6 +29,7 @@ from orchestrator.core.events.reviews import (
     ReviewRequested,
     Verdict,
 )
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
 

@@ -1,8 +1,14 @@
-"""All projections that decisions read, folded together."""
+"""All projections that decisions read, folded together; and the whole state as bytes, from which a start begins.
+
+The bytes: a head line, then one line for each part: projection and table, a space, JSON. Entries come in
+the order in which the state holds them, which its history alone determines; so equal histories
+give equal bytes, and a restored state goes on as the one it was taken from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 import msgspec
@@ -10,12 +16,11 @@ import msgspec
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.ids import Seq
-from orchestrator.core.projections.active_leases import Leases
+from orchestrator.core.leases import Leases
 from orchestrator.core.projections.base import Projection
-from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.registry import Registry
+from orchestrator.core.projections.registry import Encodings, Registry
 from orchestrator.core.projections.sessions import Sessions
 
 
@@ -87,3 +92,71 @@ def first_difference(left: Any, right: Any, where: str = "") -> str | None:
 def _short(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 120 else text[:117] + "…"
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The position of a state in its history."""
+
+    seq: Seq
+    hash: str  # hex, of event `seq`
+    version: str  # of the projections
+
+
+class FrozenState(msgspec.Struct, frozen=True):
+    """A state at one position, in parts that never change: any thread may encode it."""
+
+    head: Head
+    parts: tuple[tuple[str, dict[Any, Any]], ...]
+
+
+def freeze(state: State) -> FrozenState:
+    """Take hold of a state as it is now. Cost: copies of references; 100,000 files: about 2 ms."""
+    parts = tuple(
+        (f"{name}.{table}", part)
+        for name, projection in state.projections.items()
+        for table in projection.tables
+        for part in _parts(projection.table(table), projection.part_entries)
+    )
+    return FrozenState(Head(state.head, state.tip.hex(), state.version), parts)
+
+
+def _parts(entries: dict[Any, Any], size: int) -> Iterator[dict[Any, Any]]:
+    source = iter(entries.items())
+    while part := dict(islice(source, size)):
+        if hasattr(next(iter(part.values())), "copy"):
+            part = {key: entry.copy() for key, entry in part.items()}
+        yield part
+
+
+def encode(frozen: FrozenState) -> bytes:
+    """The canonical bytes. Line by line, so that other threads come in between."""
+    out = bytearray(_ENCODER.encode(frozen.head))
+    for name, part in frozen.parts:
+        out += b"\n%b " % name.encode()
+        _ENCODER.encode_into(part, out, len(out))
+    return bytes(out)
+
+
+def decode(data: bytes) -> State:
+    """The state of `encode`'s bytes, made by projections of this version. Raises ValueError."""
+    first, *lines = data.split(b"\n")
+    head = msgspec.json.decode(first, type=Head)
+    state = State()
+    tables = {
+        f"{name}.{table}".encode(): (projection.table(table), msgspec.json.Decoder(kind))
+        for name, projection in state.projections.items()
+        for table, kind in projection.tables.items()
+    }
+    for line in lines:
+        name, _, text = line.partition(b" ")
+        if name not in tables:
+            raise ValueError(f"a part of {name[:40]!r}, which is no projection's table")
+        entries, decoder = tables[name]
+        entries.update(decoder.decode(text))
+    for projection in state.projections.values():
+        projection.index()
+    state.head, state.tip = head.seq, bytes.fromhex(head.hash)
+    return state

@@ -7,9 +7,8 @@ from operator import itemgetter
 
 import msgspec
 
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import LineHunk, Region, Span
 from orchestrator.core.text.diff import diff
-from orchestrator.core.three_way import Region, Span
 
 
 class Merged(msgspec.Struct, frozen=True):

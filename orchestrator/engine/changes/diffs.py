@@ -8,7 +8,7 @@ from functools import partial
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import LineHunk, Region, ResolvedRegion, Span
 from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath

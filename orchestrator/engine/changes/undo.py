@@ -15,9 +15,8 @@ from orchestrator.core.decisions.lineage import UndoFilter, UndoSelection
 from orchestrator.core.decisions.undo import HistoryMoved, Undo
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
-from orchestrator.core.ids import SessionId, parse_seq, show
+from orchestrator.core.ids import SessionId, Timestamp, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.identities import Identities
-from orchestrator.core.timestamps import Timestamp, parse_timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult

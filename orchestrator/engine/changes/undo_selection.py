@@ -32,7 +32,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.notes import Notes
 from orchestrator.ports.journal import EventFilter, Journal

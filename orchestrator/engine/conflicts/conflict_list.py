@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, ReviewLine
 from orchestrator.core.conflicts.route import route_for
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
-from orchestrator.core.events.reviews import ReviewFailed
+from orchestrator.core.events.conflicts import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text import tokens

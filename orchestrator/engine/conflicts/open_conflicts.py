@@ -7,15 +7,13 @@ from functools import partial
 import msgspec
 
 from orchestrator.core.conflicts.sides import Rebased, Sides, changed_regions, rebased, spanned
-from orchestrator.core.content import digest_of
+from orchestrator.core.content import Region, Span, digest_of
 from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictSides
-from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased, ReviewFailed
+from orchestrator.core.events.conflicts import ConflictExpired, ConflictRebased, ConflictSides, ReviewFailed
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import EMPTY, Document, encode
-from orchestrator.core.three_way import Region, Span
 from orchestrator.engine.changes.renames import Renamed, RenameTracker
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer

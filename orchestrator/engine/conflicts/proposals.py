@@ -16,8 +16,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.reviews import ReviewAccepted, ReviewRejected
+from orchestrator.core.events.conflicts import ConflictResolved, ReviewAccepted, ReviewRejected
 from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict, Review

@@ -24,8 +24,7 @@ from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.decisions.rebase import not_encodable
 from orchestrator.core.errors import CallerError, NotPermitted, ParameterInvalid, StaleBase, VersionUnknown
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
-from orchestrator.core.events.reviews import ConflictRebased
+from orchestrator.core.events.conflicts import ConflictFound, ConflictRebased, ConflictSides
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text

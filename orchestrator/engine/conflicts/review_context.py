@@ -8,16 +8,15 @@ import msgspec
 
 from orchestrator.api.conflicts import Party
 from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.events.conflicts import ConflictFound
+from orchestrator.core.content import Span
+from orchestrator.core.events.conflicts import ConflictFound, ReviewAnswered
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
-from orchestrator.core.events.reviews import ReviewAnswered
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Conflict, Review
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
-from orchestrator.core.three_way import Span
 from orchestrator.engine.conflicts.open_conflicts import sides_of
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.notes import Notes

@@ -19,7 +19,7 @@ from orchestrator.core.conflicts.route import next_reviewer, route_for
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import CallerError, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.reviews import (
+from orchestrator.core.events.conflicts import (
     ConflictExpired,
     ReviewAnswered,
     ReviewFailed,
@@ -27,7 +27,7 @@ from orchestrator.core.events.reviews import (
     ReviewRequested,
 )
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.policy.conflict_routes import Route
+from orchestrator.core.policy.rules import Route
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller

@@ -15,7 +15,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.attribution import Owned
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller

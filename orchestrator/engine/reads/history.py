@@ -14,7 +14,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff

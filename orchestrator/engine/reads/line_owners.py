@@ -13,7 +13,7 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.services import OFF_LOOP_BYTES

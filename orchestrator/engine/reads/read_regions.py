@@ -14,8 +14,8 @@ from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
 from orchestrator.core.decisions.tracked_regions import Authors, Tracker
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
-from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.core.projections.state import State
+from orchestrator.core.projections.versions import RecentVersions
 from orchestrator.engine.contents import Contents
 from orchestrator.ports.journal import Journal
 

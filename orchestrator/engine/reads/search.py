@@ -17,7 +17,7 @@ from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
-from orchestrator.core.projections.encodings import NOTHING, Known
+from orchestrator.core.projections.registry import NOTHING, Known
 from orchestrator.core.text import tokens
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.encoding import Document, decode

@@ -9,7 +9,7 @@ from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 

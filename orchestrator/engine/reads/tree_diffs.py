@@ -14,11 +14,10 @@ from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, Vers
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
 from orchestrator.core.text import tokens
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
-from orchestrator.core.treediff import Difference, Tree, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.path_resolution import quoted

@@ -27,8 +27,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.events.visibility import visible
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.timestamps import parse_timestamp
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention

@@ -24,8 +24,8 @@ from orchestrator.core.errors import (
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import PROPOSAL_TAGS
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.visibility import fields_to_blank, texts_of
 from orchestrator.core.ids import Digest, Seq, parse_digest, parse_seq, show
-from orchestrator.core.payload_redaction import fields_to_blank, texts_of
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services

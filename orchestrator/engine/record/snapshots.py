@@ -12,8 +12,7 @@ from anyio import to_thread
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.projections.state import State
-from orchestrator.core.projections.state_encoding import FrozenState, decode, encode, freeze
+from orchestrator.core.projections.state import FrozenState, State, decode, encode, freeze
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
 from orchestrator.ports.machine import Step

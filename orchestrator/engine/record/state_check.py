@@ -13,8 +13,7 @@ from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.core.projections.state import State, first_difference
-from orchestrator.core.projections.state_encoding import FrozenState, decode, encode, freeze
+from orchestrator.core.projections.state import FrozenState, State, decode, encode, first_difference, freeze
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.locks import PathLocks

@@ -17,8 +17,7 @@ from orchestrator.core.errors import JournalCorrupt, OrchestratorError, VersionU
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
-from orchestrator.core.ids import Seq, show
-from orchestrator.core.timestamps import written
+from orchestrator.core.ids import Seq, show, written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.notes import Notes
 from orchestrator.logs import logger

@@ -16,14 +16,13 @@ from orchestrator.core.conflicts.resolution import (
     sides_at,
 )
 from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.content import Region, Span
 from orchestrator.core.errors import CallerError, Denied, NotPermitted, ParameterInvalid, VersionUnknown
-from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
-from orchestrator.core.events.reviews import ConflictRebased
+from orchestrator.core.events.conflicts import ConflictFound, ConflictRebased, ConflictSides
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.rules import Allow, NeedApproval
 from orchestrator.core.projections.pending import Conflict, Pending, Review
 from orchestrator.core.text.encoding import Document, new_document
-from orchestrator.core.three_way import Region, Span
 from tests.core.projections.histories import record
 from tests.regions import region
 

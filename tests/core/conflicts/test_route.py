@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.conflicts.route import Matter, lines_of, next_reviewer, route_of
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
-from orchestrator.core.policy.conflict_routes import PERSON, Route
+from orchestrator.core.policy.rules import PERSON, Route
 from orchestrator.core.projections.pending import Review, ReviewState
 from tests.regions import region
 

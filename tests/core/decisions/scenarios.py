@@ -9,7 +9,7 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, 
 from orchestrator.core.decisions.lineage import Key, lineages
 from orchestrator.core.decisions.undo import undo
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.projections.version_rows import VersionRow
+from orchestrator.core.projections.versions import VersionRow
 
 
 class Story:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.decisions.lease_requests import Taken, overlap, release, reserve
 from orchestrator.core.errors import NotPermitted, VersionUnknown
 from orchestrator.core.events.sessions import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.active_leases import Lease
+from orchestrator.core.leases import Lease, Taken, overlap, release, reserve
 
 ALICE, BOB = AgentName("alice"), AgentName("bob")
 S1, S2 = SessionId("s-1"), SessionId("s-2")

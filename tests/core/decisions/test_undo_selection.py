@@ -10,8 +10,7 @@ from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ExternalFileRemoved
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.timestamps import Timestamp
+from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
 from tests.core.projections.histories import record
 
 A, B, D = (WorkspacePath(name) for name in ("a.py", "b.md", "d"))

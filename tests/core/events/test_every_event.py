@@ -12,10 +12,9 @@ from orchestrator.core.annotations import Mark, brought_by, contents_of, fields_
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.catalog import CHANGE_TAGS, EVENTS, MEANINGS, outcome_of, tag_of, tags_with
 from orchestrator.core.events.codec import decode, encode
-from orchestrator.core.events.visibility import visible, without_paths
+from orchestrator.core.events.visibility import REDACTED, blanked, texts_of, visible, without_paths
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.payload_redaction import REDACTED, blanked, texts_of
-from orchestrator.core.projections.version_rows import history
+from orchestrator.core.projections.versions import history
 from orchestrator.engine.record.audit import about
 from tests.core.events.filled_events import Filled, Filler
 from tests.golden.samples import SAMPLES

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.paths import ancestors, folded
-from orchestrator.core.policy.evaluate import evaluate
-from orchestrator.core.policy.glob_forms import fold_pattern
-from orchestrator.core.policy.match import Matcher, PathRule
+from orchestrator.core.paths import ancestors, fold_pattern, folded
+from orchestrator.core.policy.evaluate import Matcher, PathRule, evaluate
 from orchestrator.core.policy.rules import (
     ACTIONS,
     CHANGES,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.positions import Positions
 from orchestrator.core.policy.rules import EditRules, LeaseRules, Limits, Policy, Rule
+from orchestrator.core.policy.tables import TableReader
 from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
 
 GOOD = """\
@@ -214,13 +214,15 @@ def test_inline_tables_are_read_too() -> None:
 
 def test_positions_pass_over_long_texts() -> None:
     text = 'a = """\n[[rule]]\nx = 1\n"""\nb = \'\'\'\n[c]\n\'\'\'\n"q.r" = 1\n[t.u]\nv = 2\n'
-    positions = Positions(text)
+    positions = TableReader(text)
     places = [("a",), ("b",), ("q.r",), ("t", "u", "v"), ("rule", "x"), ("x",)]
     assert [positions.line(*place) for place in places] == [1, 5, 8, 10, 1, 1]
 
 
 def test_positions_find_dotted_keys_and_inline_tables() -> None:
-    positions = Positions('a.b = 1\n"c \\u0064" = [  # one\n  1,\n  {e = 2,\n   f.g = [3]}]\n[[h . i]]\n# two\nj = 4\n')
+    positions = TableReader(
+        'a.b = 1\n"c \\u0064" = [  # one\n  1,\n  {e = 2,\n   f.g = [3]}]\n[[h . i]]\n# two\nj = 4\n'
+    )
     places: list[tuple[str | int, ...]] = [
         ("a", "b"),
         ("c d", 1),

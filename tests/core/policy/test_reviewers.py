@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.policy.conflict_routes import HumanSettings, Plugins, PluginSettings, ProgramSettings
 from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.rules import HumanSettings, Plugins, PluginSettings, ProgramSettings
 
 TEXT = """\
 name = "team"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.policy.conflict_routes import Checks, Conflicts, Route
 from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.rules import Checks, Conflicts, Route
 
 TEXT = """\
 name = "team"

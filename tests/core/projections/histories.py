@@ -12,11 +12,18 @@ from orchestrator.core.events.conflicts import (
     ApprovalExpired,
     ApprovalGranted,
     ApprovalRequested,
+    ConflictExpired,
     ConflictFound,
+    ConflictRebased,
     ConflictResolved,
     ConflictSides,
     ConflictSuperseded,
     PolicyLoaded,
+    ReviewAccepted,
+    ReviewAnswered,
+    ReviewFailed,
+    ReviewRejected,
+    ReviewRequested,
 )
 from orchestrator.core.events.files import (
     CallRefused,
@@ -50,15 +57,6 @@ from orchestrator.core.events.journal_maintenance import (
     PayloadRedacted,
     SegmentArchived,
     SegmentRestored,
-)
-from orchestrator.core.events.reviews import (
-    ConflictExpired,
-    ConflictRebased,
-    ReviewAccepted,
-    ReviewAnswered,
-    ReviewFailed,
-    ReviewRejected,
-    ReviewRequested,
 )
 from orchestrator.core.events.sessions import (
     AgentAdded,

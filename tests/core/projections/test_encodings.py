@@ -8,7 +8,7 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.encodings import NOTHING, Encodings, Known
+from orchestrator.core.projections.registry import NOTHING, Encodings, Known
 from tests.core.projections.histories import record
 
 PATH = WorkspacePath("a.txt")

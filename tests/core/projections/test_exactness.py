@@ -21,8 +21,7 @@ from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.events.files import FileRead
 from orchestrator.core.events.sessions import LeaseGranted, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId
-from orchestrator.core.projections.state import State, first_difference
-from orchestrator.core.projections.state_encoding import Head, decode, encode, freeze
+from orchestrator.core.projections.state import Head, State, decode, encode, first_difference, freeze
 from tests.core.projections.histories import events, histories, record
 from tests.golden.samples import GROWN, SAMPLES
 
@@ -120,7 +119,7 @@ def test_another_past_gives_another_digest() -> None:
 
 CHILD = """
 import hashlib, sys
-from orchestrator.core.projections.state_encoding import encode, freeze
+from orchestrator.core.projections.state import encode, freeze
 from tests.core.projections.test_exactness import folded, long_history
 print(hashlib.sha256(encode(freeze(folded(long_history())))).hexdigest())
 """

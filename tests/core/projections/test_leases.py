@@ -10,7 +10,7 @@ from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
-from orchestrator.core.projections.active_leases import Leases
+from orchestrator.core.leases import Leases
 from tests.core.projections.histories import AGENTS, PATHS, histories, record
 
 ALICE, BOB = AGENTS

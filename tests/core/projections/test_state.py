@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from orchestrator.core import payload_redaction
 from orchestrator.core.annotations import Mark, fields_with
 from orchestrator.core.change import Fit, PathChange, Provenance
 from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
+from orchestrator.core.events import visibility
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, encode
@@ -60,7 +60,7 @@ EDIT = Provenance(operation="edit_file")
 
 def blanked(event: Event) -> Event:
     """What redaction leaves of an event."""
-    rest = payload_redaction.blanked(encode(event), fields_with(type(event), Mark.REDACTABLE))
+    rest = visibility.blanked(encode(event), fields_with(type(event), Mark.REDACTABLE))
     return decode(rest, tag=tag_of(event), seq=1)
 
 

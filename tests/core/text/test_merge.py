@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.diff import MIN_ANCHORED, diff
 from orchestrator.core.text.merge import MergeConflict, Merged, merge3
-from orchestrator.core.three_way import Region
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, edited, three, with_hunks
 from tests.regions import region

@@ -13,11 +13,10 @@ from operator import attrgetter
 
 import msgspec
 
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import LineHunk, Region
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster, clusters, regions_over
-from orchestrator.core.three_way import Region
 
 
 class Slide(msgspec.Struct, frozen=True):

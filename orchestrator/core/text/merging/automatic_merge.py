@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import Cluster, MergeConflict, clusters, merged_lines
 from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
@@ -15,7 +16,6 @@ from orchestrator.core.text.merging.list_items import list_items
 from orchestrator.core.text.merging.rule import NO_OUTLINES, Outlines, Resolution, Rule, Sides
 from orchestrator.core.text.merging.same_change import same_change
 from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 
 MOST_LINES: Final = 1_000_000
 """How many lines the rules look at, all conflicts of a merge together; beyond that it is a conflict as it is."""

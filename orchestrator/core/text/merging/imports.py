@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Final, NamedTuple
 
+from orchestrator.core.content import Region, ThreeWay
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.literals import inside_strings
-from orchestrator.core.three_way import Region, ThreeWay
 
 
 class ImportLine(NamedTuple):

@@ -8,11 +8,10 @@ from typing import Final
 
 import msgspec
 
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import LineHunk, ThreeWay
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.imports import IMPORTING, ImportMerge
 from orchestrator.core.text.symbols import Outline
-from orchestrator.core.three_way import ThreeWay
 
 Outlines = ThreeWay[Outline | None]
 """What the three texts define; None where nothing is known of one."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Iterable
 from textwrap import dedent
 
+from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, ThreeWay
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.rule import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
-from orchestrator.core.three_way import AUTOMATIC_RULES, AutomaticRule, ThreeWay
 
 PYTHON = WorkspacePath("a.py")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.content import Region
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.three_way import Region
 from tests.core.text.strategies import quick
 from tests.core.text.strategies_git import ALPHABETS, Alphabet, edited, three
 from tests.regions import region, sides

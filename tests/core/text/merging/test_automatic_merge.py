@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.content import AUTOMATIC_RULES, ThreeWay
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict, Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import (
@@ -19,7 +20,6 @@ from orchestrator.core.text.merging.automatic_merge import (
 )
 from orchestrator.core.text.merging.rule import Outlines
 from orchestrator.core.text.symbols import Outline
-from orchestrator.core.three_way import AUTOMATIC_RULES, ThreeWay
 from tests.core.text.merging.scenarios import PYTHON, lines, merging, outline
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.core.content import ThreeWay
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.definitions import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
-from orchestrator.core.three_way import ThreeWay
 from orchestrator.workspace.grammars import outlined
 
 

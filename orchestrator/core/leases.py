@@ -1,4 +1,6 @@
-"""Leases: what a request for one leads to, and who may give one back.
+"""Leases: who works where, what a request for one leads to, and who may give one back.
+
+A reason may be redacted, so none is kept here; who shows one reads it from its event.
 
 Two sets of globs overlap if they name a known path both, or if a glob of one and a glob of the other may meet:
 neither the directories that they begin with (`src/api/*.py`: `src/api`) nor the endings of their files (`*.py`)
@@ -10,18 +12,92 @@ yet, two agents hold a path alone, and a change by either is judged by the other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import msgspec
 
 from orchestrator.core.errors import NotPermitted, VersionUnknown
-from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
-from orchestrator.core.projections.active_leases import Lease
+from orchestrator.core.projections.base import Projection
 
 _MARK = re.compile(r"[*?\[\]\\]")
 
+
+class Lease(msgspec.Struct, frozen=True, dict=True):
+    """One lease. Its `seq` is its fencing number: of two leases on a path, the later has the higher one."""
+
+    seq: Seq
+    at: int  # ms since the epoch
+    agent: AgentName
+    session: SessionId | None
+    globs: tuple[str, ...]
+    mode: LeaseMode
+    expires_at: int  # ms since the epoch
+    task: Seq | None = None
+
+    @cached_property
+    def compiled(self) -> Globs:
+        """Its globs, ready to match."""
+        return Globs(self.globs)
+
+    def ended(self, now_ms: int) -> bool:
+        """Whether its time is over, also where no event says so yet."""
+        return self.expires_at <= now_ms
+
+
+class Leases(Projection):
+    """The leases that were granted, and neither released nor expired.
+
+    Folds have no clock: a lease whose time is over stays here until LeaseExpired. Who must not
+    take it for one that holds asks `ended`, or gives `at_ms`.
+    """
+
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired})
+    tables: ClassVar[Mapping[str, Any]] = {"leases": dict[Seq, Lease]}
+
+    def __init__(self) -> None:
+        self._leases: dict[Seq, Lease] = {}
+
+    def get(self, seq: int) -> Lease | None:
+        return self._leases.get(Seq(seq))
+
+    def live(self, at_ms: int | None = None) -> tuple[Lease, ...]:
+        """All of them, oldest first; with `at_ms` those whose time is not over then."""
+        return tuple(lease for lease in self._leases.values() if at_ms is None or not lease.ended(at_ms))
+
+    def covering(self, path: WorkspacePath, at_ms: int | None = None) -> tuple[Lease, ...]:
+        """The leases whose globs name this path or a directory above it, oldest first. Cost: all leases."""
+        return tuple(lease for lease in self.live(at_ms) if lease.compiled.match(path))
+
+    def holder_of(self, path: WorkspacePath, at_ms: int | None = None) -> tuple[AgentName, Seq] | None:
+        """The one agent that holds a path alone, with its oldest lease on it; None where none or several do."""
+        alone = [lease for lease in self.covering(path, at_ms) if lease.mode == "exclusive"]
+        if len({lease.agent for lease in alone}) != 1:
+            return None
+        return alone[0].agent, alone[0].seq
+
+    def apply(self, recorded: RecordedLike) -> None:
+        match recorded.event:
+            case LeaseGranted(globs=globs, mode=mode, expires_at=expires_at, task=task) if recorded.agent is not None:
+                seq, agent = recorded.seq, recorded.agent
+                self._leases[seq] = Lease(seq, recorded.at, agent, recorded.session, globs, mode, expires_at, task)
+            case LeaseRenewed(lease=seq, expires_at=expires_at):
+                known = self._leases.get(seq)
+                if known is not None:
+                    self._leases[seq] = msgspec.structs.replace(known, expires_at=expires_at)
+            case LeaseReleased(lease=seq) | LeaseExpired(lease=seq):
+                self._leases.pop(seq, None)
+            case _:
+                return
+
+
+# --- requests -----------------------------------------------------------------------------
 
 Taken: TypeAlias = tuple[Lease, ...]
 """Leases of others that hold some of what is wanted; oldest first."""
@@ -34,8 +110,7 @@ def reserve(
 
     `live` are the leases that hold now, `known` the paths that files have. An exclusive request overlaps
     with every lease of another agent on overlapping paths, a shared one with exclusive leases only; leases
-    of one agent never overlap. Cost: O(live × known) matches at worst. Raises ParameterInvalid on a glob
-    that can't be read.
+    of one agent never overlap. Cost: O(live × known) matches at worst.
     """
     same = (agent, session, wanted.globs, wanted.mode)
     for lease in live:
