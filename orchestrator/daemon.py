@@ -10,9 +10,7 @@ import resource
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from importlib import resources
 from pathlib import Path
 
 import anyio
@@ -22,15 +20,12 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
 from orchestrator.api.failures import rejection
-from orchestrator.core.errors import InternalError, OrchestratorError, PolicyInvalid, WorkspaceNested, escaped
+from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.policy.rules import Policy
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -39,24 +34,18 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.offline import opened, read_policy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
-from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.workspace import Watcher
 from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.version import VERSION
-from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
-from orchestrator.workspace.local import LocalWorkspace
-from orchestrator.workspace.local_parser import LocalParser
-from orchestrator.workspace.own_files import OwnFiles
+from orchestrator.workspace.disk import ignore_lease_breaks
 from orchestrator.workspace.process_lock import ProcessLock, hold_root, hold_state
 from orchestrator.workspace.scratch_check import ScratchChecker
-from orchestrator.workspace.workers import WorkerPool
-
-POLICY_FILE = "policy.toml"
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is to stop."""
@@ -112,11 +101,9 @@ class Daemon:
         self._log = logger("daemon")
         self._stopping = anyio.Event()
         self._ended: locations.State = "ended"
-        self._notes: tuple[str, ...] = ()
         self._watcher: Watcher | None = None
         self.starter = Starter(config.ready_fd)
         self._places = locations.own_places(config.state_dir, config.socket)
-        self._own = OwnFiles(self._places)
 
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
@@ -196,39 +183,19 @@ class Daemon:
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteMaintenance(journal, clock=clock)
-        doubts: list[str] = []
-        state = await restored(
-            journal, doubts, progress=lambda at, head: self._lock.report(f"reading events: @{at} of @{head}")
-        )
-        workspace = LocalWorkspace(
+        services, workspace, self._notes = await opened(
+            stack,
+            journal,
             config.workspace,
-            disk=KernelDisk(),
-            hidden=self._own.directories() if self._own.inside(config.workspace) else frozenset(),
-            is_own=self._own.holds,
+            state_dir=config.state_dir,
+            places=self._places,
+            progress=lambda at, head: self._lock.report(f"reading events: @{at} of @{head}"),
             step=self._step,
         )
-        self._notes = (*workspace.features, *doubts)
-        stack.callback(workspace.close)
         if config.watch:
             self._watcher = workspace.watcher()
             stack.callback(self._watcher.close)
-        text, source = read_policy(config)
-        policy = parse_policy(text, source=source).guarding(self._own.inside(config.workspace))
-        workers = WorkerPool()
-        stack.push_async_callback(workers.aclose)
-        services = Services(
-            journal=journal,
-            workspace=workspace,
-            ignore=workspace.ignore,
-            policy=policy,
-            clock=clock,
-            entropy=entropy,
-            state=state,
-            step=self._step,
-            parser=LocalParser(workers),
-            effort=workers,
-        )
-        await _note_policy(services, policy)
+        await _note_policy(services)
         return services
 
     def _engine(self, services: Services) -> Engine:
@@ -242,8 +209,16 @@ class Daemon:
             notes=self._notes,
             plugins=self._extensions.notes,
             failed_plugins=self._extensions.failures,
-            read_policy=lambda: read_policy(config),
+            read_policy=lambda: read_policy(config.state_dir),
             stop=self.stop,
+        )
+        reviewers = Reviewers(
+            lambda: services.permissions.policy,
+            clock=services.clock,
+            environment=os.environ,
+            variables_fd=config.variables_fd,
+            workspace=config.workspace,
+            extensions=self._extensions,
         )
         return Engine(
             services,
@@ -251,19 +226,8 @@ class Daemon:
             watcher=self._watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
-            reviewers=self._reviewers(services),
+            reviewers=reviewers,
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
-        )
-
-    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
-        config = self._config
-        return Reviewers(
-            lambda: services.permissions.policy,
-            clock=services.clock,
-            environment=os.environ,
-            variables_fd=config.variables_fd,
-            workspace=config.workspace,
-            extensions=self._extensions,
         )
 
     # --- the outside --------------------------------------------------------------------
@@ -323,21 +287,9 @@ def _scratch(config: Config) -> Path:
     return folder
 
 
-def read_policy(config: Config) -> tuple[str, str]:
-    """The policy's text and where it is: the state directory's own file, else the shipped default."""
-    own = Path(config.state_dir) / POLICY_FILE
-    try:
-        return own.read_text(encoding="utf-8"), str(own)
-    except FileNotFoundError:
-        pass
-    except UnicodeDecodeError as error:
-        raise PolicyInvalid(f"{own} is not UTF-8 text: {error}", hint="Save it as UTF-8, or move it away.") from error
-    return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
-
-
-async def _note_policy(services: Services, policy: Policy) -> None:
+async def _note_policy(services: Services) -> None:
     """Journal which policy decides, if it is another one than before."""
-    wanted = EventFilter(tags=("policy_loaded",))
+    policy, wanted = services.permissions.policy, EventFilter(tags=("policy_loaded",))
     last = await services.journal.newest(wanted, limit=1, archived=False)  # a start reads no file of events
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
         return
@@ -384,12 +336,11 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
-    identity = locations.workspace_id(root)
     return Config(
         workspace=root,
         state_dir=os.path.abspath(given.state_dir),  # noqa: PTH100  # links in it are kept
         socket=given.socket,
-        workspace_id=identity,
+        workspace_id=locations.workspace_id(root),
         ready_fd=given.ready_fd,
         watch=not given.no_watch,
         variables_fd=given.variables_fd,

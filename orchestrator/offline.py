@@ -1,19 +1,19 @@
-"""The composition root for a workspace that no daemon serves."""
+"""The composition root for a workspace that no daemon serves, and what it opens in the same way as a daemon."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
 from orchestrator.core.checkpoint import parse_checkpoint
-from orchestrator.core.errors import plural
+from orchestrator.core.errors import PolicyInvalid, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal_maintenance import JournalAdopted
 from orchestrator.core.ids import Seq, show
@@ -24,7 +24,7 @@ from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.record.maintenance import backup_place
-from orchestrator.engine.record.snapshots import restored
+from orchestrator.engine.record.snapshots import Progress, restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
@@ -34,10 +34,15 @@ from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
+from orchestrator.ports.machine import Step
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.process_lock import hold_root, hold_state
+from orchestrator.workspace.workers import WorkerPool
+
+POLICY_FILE = "policy.toml"
 
 OWNER: Literal["owner_uid"] = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
@@ -140,15 +145,19 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
         known = file.read_if_readable()
         now_ms = SystemClock().now_ms()
         aside = set_unnamed_contents_aside(path, now_ms=now_ms) if (path / "journal.db").exists() else None
-        async with _opened(state_dir) as journal:
+        async with _opened(state_dir) as journal, AsyncExitStack() as stack:
             head = journal.head
             if known is not None and journal.is_at(known):
                 return k.AdoptAnswer(message="the journal is not behind; nothing was done", files=0)
+            places = locations.own_places(state_dir)
+            services, files, _ = await opened(stack, journal, workspace, state_dir=state_dir, places=places)
             event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
             (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
-            await _scan(workspace, state_dir, journal)
+            observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
+            await Recovery(journal, services.notes, files, services.state, observer).run()
+            await Baseline(services, observer, BatchImporter(services, observer)).scan()
             wanted = EventFilter(tags=EXTERNAL, after=adopted.seq)
-            files = len([recorded async for recorded in journal.events(wanted)])
+            changed = len([recorded async for recorded in journal.events(wanted)])
             reached: HighWaterMark = journal.here
         file.write(reached)
         file.close()
@@ -157,8 +166,8 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
         other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
     moved = f". Contents that only the newer journal knew are in {aside}" if aside is not None else ""
     return k.AdoptAnswer(
-        message=f"adopted{other} at {show(head)}; changes of {plural(files, 'file')} recorded as external{moved}",
-        files=files,
+        message=f"adopted{other} at {show(head)}; changes of {plural(changed, 'file')} recorded as external{moved}",
+        files=changed,
         head=show(head),
         known_head=show(known.head) if known is not None else None,
         adopted=show(adopted.seq),
@@ -166,27 +175,63 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     )
 
 
-async def _scan(workspace: str, state_dir: str, journal: SqliteJournal) -> None:
-    """What the start of a daemon does: close what is open, then look at every file."""
-    own = OwnFiles(locations.own_places(state_dir))
-    inside = own.inside(workspace)
-    files = LocalWorkspace(
-        workspace, disk=KernelDisk(), hidden=own.directories() if inside else frozenset(), is_own=own.holds
+class Opened(NamedTuple):
+    """What the engine works with, and what a person should know of it."""
+
+    services: Services
+    workspace: LocalWorkspace
+    notes: tuple[str, ...]
+
+
+async def opened(
+    stack: AsyncExitStack,
+    journal: SqliteJournal,
+    root: str,
+    *,
+    state_dir: str,
+    places: Iterable[str],
+    progress: Progress = lambda at, head: None,
+    step: Step = lambda name: None,
+) -> Opened:
+    """A journal's state and its workspace, without `places`, which daemons keep; all is closed with the stack.
+
+    Raises PolicyInvalid, and as `restored`.
+    """
+    doubts: list[str] = []
+    state = await restored(journal, doubts, progress)
+    own = OwnFiles(places)
+    inside = own.inside(root)
+    hidden = own.directories() if inside else frozenset()
+    workspace = LocalWorkspace(root, disk=KernelDisk(), hidden=hidden, is_own=own.holds, step=step)
+    stack.callback(workspace.close)
+    text, source = read_policy(state_dir)
+    workers = WorkerPool()
+    stack.push_async_callback(workers.aclose)
+    services = Services(
+        journal=journal,
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy(text, source=source).guarding(inside),
+        clock=SystemClock(),
+        entropy=SystemEntropy(),
+        state=state,
+        step=step,
+        parser=LocalParser(workers),
+        effort=workers,
     )
-    text = resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8")
-    with closing(files):
-        services = Services(
-            journal=journal,
-            workspace=files,
-            ignore=files.ignore,
-            policy=parse_policy(text, source="policies/default.toml").guarding(inside),
-            clock=SystemClock(),
-            entropy=SystemEntropy(),
-            state=await restored(journal),
-        )
-        observer = Observer(services)
-        await Recovery(journal, services.notes, files, services.state, observer).run()
-        await Baseline(services, observer, BatchImporter(services, observer)).scan()
+    return Opened(services, workspace, (*workspace.features, *doubts))
+
+
+def read_policy(state_dir: str) -> tuple[str, str]:
+    """The policy's text and where it is: the state directory's own file, else the shipped default."""
+    own = Path(state_dir) / POLICY_FILE
+    try:
+        return own.read_text(encoding="utf-8"), str(own)
+    except FileNotFoundError:
+        pass
+    except UnicodeDecodeError as error:
+        raise PolicyInvalid(f"{own} is not UTF-8 text: {error}", hint="Save it as UTF-8, or move it away.") from error
+    return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
 
 
 def _mark(workspace: str) -> Path:

@@ -163,6 +163,31 @@ async def test_a_journal_from_an_old_backup_is_refused_until_it_is_adopted(daemo
     assert (code, again["files"], again["adopted"]) == (0, 0, None)
 
 
+async def test_what_nobody_may_read_is_not_kept_where_a_journal_is_adopted(daemon: RunningDaemon) -> None:
+    """The policy of the state directory says so, as at the start of a daemon."""
+    rule = 'name = "no"\nagents = ["*"]\nactions = ["read", "search"]\npaths = ["hidden.txt"]\nverdict = "deny"\n'
+    daemon.stop()
+    (daemon.state_dir / "policy.toml").write_text(f'name = "p"\ndefault = "allow"\n[[rule]]\n{rule}', encoding="utf-8")
+    assert daemon.start()["ok"]
+    async with daemon.client("bot") as files:
+        for name in ("shown.txt", "hidden.txt"):
+            assert (await files.write_file(name, "as it was\n", "create")).status == "applied"
+    await files_backup(daemon, daemon.base / "old")
+    async with daemon.client("bot") as files:
+        await files.file_info("shown.txt")
+    daemon.stop()
+    for name in ("shown.txt", "hidden.txt"):
+        (daemon.workspace / name).write_text("nobody shows this\n")
+    assert command(daemon, "journal", "restore", str(daemon.base / "old"))[0] == 0
+    code, adopted = command(daemon, "journal", "adopt")
+    assert (code, adopted["files"]) == (0, 2), adopted
+    assert daemon.start()["ok"]
+    async with daemon.client() as person:
+        while (await person.status()).health.baseline != "done":
+            pass
+        assert any("contents not kept: 1 file" in note for note in (await person.status()).health.notes)
+
+
 async def test_a_journal_killed_after_its_last_mark_starts(daemon: RunningDaemon) -> None:
     """The mark may be behind the journal, never ahead of it."""
     async with daemon.client("bot") as files:

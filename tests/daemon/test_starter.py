@@ -10,7 +10,8 @@ import pytest
 
 from orchestrator.api.failures import rejection
 from orchestrator.core.errors import PolicyInvalid, WorkspaceNested
-from orchestrator.daemon import POLICY_FILE, Config, Starter, read_policy, why_not_served
+from orchestrator.daemon import Starter, why_not_served
+from orchestrator.offline import POLICY_FILE, read_policy
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,5 @@ def test_a_starter_that_went_away_is_no_error() -> None:
 
 def test_a_policy_that_is_no_text_is_refused_by_its_name(tmp_path: Path) -> None:
     (tmp_path / POLICY_FILE).write_bytes(b"\xff\xfe")
-    config = Config(workspace="/w", state_dir=str(tmp_path), socket="/s", workspace_id="w")
     with pytest.raises(PolicyInvalid, match=r"policy\.toml is not UTF-8"):
-        read_policy(config)
+        read_policy(str(tmp_path))
