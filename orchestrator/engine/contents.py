@@ -16,7 +16,7 @@ from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import Digest, show
-from orchestrator.core.projections.encodings import Encodings
+from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.unified_diff import line_hunks
 from orchestrator.ports.journal import EventFilter, Journal

@@ -15,7 +15,6 @@ from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
 from orchestrator.core.text.symbols import Outline
 from orchestrator.core.text.unified_diff import line_hunks
-from orchestrator.core.three_way import Region
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -16,7 +16,6 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.core.text.unified_diff import cut, document_diff
-from orchestrator.core.three_way import Region, ResolvedRegion, Span
 from orchestrator.engine.contents import Contents
 
 SHOWN_DIFF_LINES = 120

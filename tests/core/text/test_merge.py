@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.content import Region
 from orchestrator.core.text.diff import MIN_ANCHORED, diff
 from orchestrator.core.text.merge import MergeConflict, Merged, merge3
 from tests.core.text.strategies import plain_lines, quick
