@@ -111,6 +111,9 @@ class AtomicWrite(Protocol):
     def abandon(self) -> None:
         """Unlink the temporary file of an uncommitted change, and the parents made for it. Safe at any point."""
 
+    def release(self) -> None:
+        """Close every handle, and so end the lease; what is on disk stays as it is. Safe at any point."""
+
 
 class TempFile(msgspec.Struct, frozen=True):
     """A leftover with our prefix, of our uid, regular."""

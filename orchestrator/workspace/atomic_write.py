@@ -105,7 +105,7 @@ class LocalAtomicWrite:
         return stat
 
     def _unknown(self, error: OSError | IoFailed) -> WritesStopped:
-        self._release()
+        self.release()
         why = error.message if isinstance(error, IoFailed) else error.strerror
         return WritesStopped(
             f"{self._change.path}: the disk failed in the middle of a change ({why})",
@@ -292,7 +292,7 @@ class LocalAtomicWrite:
             self._reverse()
         except ChangedMeanwhile as displaced:
             self._kept = displaced.unexpected
-            self._release()
+            self.release()
             raise
         except (OSError, IoFailed) as error:
             raise self._unknown(error) from error
@@ -347,12 +347,12 @@ class LocalAtomicWrite:
                 self._unlink()
         self._in_temp = "nothing"
         self._step("unlinked")
-        self._release()
+        self.release()
         return ()
 
     def abandon(self) -> None:
         if self._moved:
-            self._release()
+            self.release()
         else:
             self._give_up()
 
@@ -362,14 +362,13 @@ class LocalAtomicWrite:
             with suppress(OSError):  # a leftover is swept at the next start
                 self._unlink()
             self._in_temp = "nothing"
-        self._release()
+        self.release()
         while self._made:
             path = self._made.pop()
             with suppress(OSError, PathError), self._at.parent(path) as (above, name):
                 self._disk.remove_directory(above, name)
 
-    def _release(self) -> None:
-        """Close every handle, and so end the lease."""
+    def release(self) -> None:
         self._held.close()
         self._parent = self._source = -1
 

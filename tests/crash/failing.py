@@ -11,6 +11,7 @@ from orchestrator.ports.disk import Disk
 Fault = Literal["EIO", "ENOSPC", "short write", "dead"]
 """`dead`: EIO at this call and at each one after it."""
 
+_OPENS = ("open_root", "open_beneath", "open_at")
 _NEVER_FAILS = ("close", "features", "open_root")
 _TAKES_SPACE = (
     *("open_at", "write", "sync", "rename", "make_directory", "set_attribute", "set_mode", "set_owner"),
@@ -29,6 +30,8 @@ class FailingDisk:
         self._count = 0
         self.fired: str | None = None
         """The first call that had the fault."""
+        self.handles: set[int] = set()
+        """Those that are open."""
 
     def arm(self, fault: Fault, at: int) -> None:
         """From now on, the `at`-th call (from 1) has the fault."""
@@ -45,7 +48,7 @@ class FailingDisk:
     def __getattr__(self, name: str) -> Any:
         asked = getattr(self._inner, name)
         if name in _NEVER_FAILS:
-            return asked
+            return self._counted(name, asked)
 
         def passed_on(*args: Any) -> Any:
             if self._fault is not None and self._can(name, args, self._fault):
@@ -57,9 +60,20 @@ class FailingDisk:
                         return asked(handle, data[: (len(data) + 1) // 2])
                     number = errno.ENOSPC if self._fault == "ENOSPC" else errno.EIO
                     raise OSError(number, os.strerror(number))
-            return asked(*args)
+            return self._counted(name, asked)(*args)
 
         return passed_on
+
+    def _counted(self, name: str, asked: Any) -> Any:
+        def counted(*args: Any) -> Any:
+            if name == "close":
+                self.handles.discard(args[0])
+            answer = asked(*args)
+            if name in _OPENS:
+                self.handles.add(answer)
+            return answer
+
+        return counted
 
     @staticmethod
     def _can(name: str, args: tuple[Any, ...], fault: Fault) -> bool:

@@ -94,6 +94,7 @@ async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fr
             if fresh or told.code == "applied" or told.stopped:
                 break
             at += 1
+    assert not disk.handles
     try:
         await mended(ground, operation, told)
     except AssertionError as error:

@@ -415,6 +415,9 @@ class MemoryAtomicWrite:
             self._in_temp = "nothing"
         self._remove_made()
 
+    def release(self) -> None:
+        """Nothing is open."""
+
     def _remove_made(self) -> None:
         """The parents that were made for it, where nothing is in them."""
         while self._made:

@@ -73,12 +73,16 @@ class Effects:
         """
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
-        with anyio.CancelScope(shield=True):
-            applied = await self._carry_out(plan, intent)
-        return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
-
-    async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
         batch = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
+        with anyio.CancelScope(shield=True):
+            try:
+                applied = await self._carry_out(plan, intent, batch)
+            except WritesStopped:  # nobody finishes the change before the next start
+                await to_thread.run_sync(batch.release)
+                raise
+        return applied  # inside the block the type checker sees a scope that may swallow
+
+    async def _carry_out(self, plan: Apply, intent: Intent, batch: WriteBatch) -> Applied:
         intended = self._intended(plan, intent, batch.changes)
         number, staged = await self._intend(self._unit(plan, intended, intent.origin, new_blobs(plan)), batch)
         origin = msgspec.structs.replace(intent.origin, cause=number)
@@ -196,12 +200,15 @@ class Effects:
 
     async def _finish(self, batch: WriteBatch, number: Seq) -> None:
         """Unlink what was swapped out; bytes that no event explains are kept first."""
-        for _ in range(FINISH_TRIES):
-            left = await to_thread.run_sync(batch.finish)
-            if not left:
-                break
-            for path, contents in left.items():
-                await self._s.journal.append(orphans(path, contents, number))
+        try:
+            for _ in range(FINISH_TRIES):
+                left = await to_thread.run_sync(batch.finish)
+                if not left:
+                    break
+                for path, contents in left.items():
+                    await self._s.journal.append(orphans(path, contents, number))
+        finally:  # what could not be unlinked is swept at the next start
+            await to_thread.run_sync(batch.release)
 
     def _intended(self, plan: Apply, intent: Intent, changes: tuple[DiskChange, ...]) -> ChangeIntended:
         temps = {change.path: change.temp for change in changes}

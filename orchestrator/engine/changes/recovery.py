@@ -151,7 +151,10 @@ class Recovery:
         except (ChangedMeanwhile, RollbackIncomplete, PathError, FileBusy):
             await to_thread.run_sync(batch.abandon)
             return None
-        await to_thread.run_sync(batch.finish)
+        else:
+            await to_thread.run_sync(batch.finish)
+        finally:
+            await to_thread.run_sync(batch.release)
         return OnDisk(item.after, stats[item.path])
 
     async def _sync_names(self, item: PathChange) -> None:

@@ -82,6 +82,11 @@ class WriteBatch:
         for _, write in reversed(self._writes):
             write.abandon()
 
+    def release(self) -> None:
+        """Close every handle; what is on disk stays, for recovery to find out."""
+        for _, write in self._writes:
+            write.release()
+
 
 def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
     """The paths that the disk is touched for: of a rename, the destination."""
