@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import anyio
 import pytest
 
 from orchestrator import subreaper, supervised_process
+from orchestrator.clients.running_daemon import readable
 
 pytestmark = [
     pytest.mark.anyio,
@@ -31,7 +31,7 @@ def gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        ended = bool(select.select([process], [], [], PATIENCE_S)[0])
+        ended = readable(process, PATIENCE_S)
         if not ended:
             signal.pidfd_send_signal(process, signal.SIGKILL)
         return ended

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location
-from orchestrator.clients.running_daemon import Waiting, find, wait_for
+from orchestrator.clients.running_daemon import Waiting, find, readable, wait_for
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 from orchestrator.core.system_errors import state_trouble
 
@@ -207,12 +207,9 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
 
 def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
     """Up to the newline or the end of the pipe. Raises DaemonUnreachable when the time is over."""
-    import select
-
     line = b""
     while b"\n" not in line:
-        readable, _, _ = select.select([fd], [], [], waiting.left_s(state_dir, 1.0))
-        if readable:
+        if readable(fd, waiting.left_s(state_dir, 1.0)):
             piece = os.read(fd, 65536)
             if not piece:
                 break

@@ -122,21 +122,28 @@ def ending(pid: int) -> Iterator[None]:
 
     Raises DaemonUnreachable if it lives on.
     """
-    import select
-
     try:  # a handle, taken before the process is asked: afterwards the number may be another's
         process = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
     except ProcessLookupError:
         process = -1
     try:
         yield
-        if process >= 0 and not select.select([process], [], [], ENDING_TIMEOUT_S)[0]:
+        if process >= 0 and not readable(process, ENDING_TIMEOUT_S):
             raise DaemonUnreachable(
                 f"process {pid} was asked to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
             )
     finally:
         if process >= 0:
             os.close(process)
+
+
+def readable(fd: int, timeout_s: float) -> bool:
+    """Whether there is something to read, or a process that a handle is of has ended, within the time."""
+    import selectors
+
+    with selectors.DefaultSelector() as selector:  # unlike select(), it takes any number of open files
+        selector.register(fd, selectors.EVENT_READ)
+        return bool(selector.select(timeout_s))
 
 
 def kill_hint(pid: int) -> str:

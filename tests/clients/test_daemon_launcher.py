@@ -58,6 +58,28 @@ def listener(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> Iterator[None]
         poke.sendall(b"x")
 
 
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """As in a program that has more files open than `select` takes."""
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    yield
+    for fd in opened:
+        os.close(fd)
+
+
+@pytest.mark.usefixtures("many_files", "listener")
+def test_a_program_with_many_open_files_starts_one(workspace: Path, home: Path) -> None:
+    _, started = daemon_launcher.ensure(str(workspace), str(home / "state"))
+    assert started
+
+
+@pytest.mark.usefixtures("many_files")
+def test_a_program_with_many_open_files_sees_one_end() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process, running_daemon.ending(process.pid):
+        assert process.stdin is not None
+        process.stdin.close()
+
+
 @pytest.mark.usefixtures("listener")
 def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")

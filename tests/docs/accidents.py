@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
-import select
 import shutil
 import signal
 from collections.abc import Callable
 
+from orchestrator.clients.running_daemon import ENDING_TIMEOUT_S, readable
 from orchestrator.journal.database_file import migrations
 from tests.daemon.damage import alter, append_of_the_future
 from tests.docs.guide import Operator
@@ -89,7 +89,7 @@ def killed(operator: Operator) -> None:
     """As the kernel does when memory is short."""
     process = os.pidfd_open(pid(operator))
     signal.pidfd_send_signal(process, signal.SIGKILL)
-    select.select([process], [], [])
+    assert readable(process, ENDING_TIMEOUT_S), "the process does not end"
     os.close(process)
 
 

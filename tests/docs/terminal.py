@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import subprocess
 from pathlib import Path
+
+from orchestrator.clients.running_daemon import readable
 
 ANSWER_S = 60
 _LOOP = 'trap : INT; while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
@@ -43,8 +44,7 @@ class Terminal:
         os.write(self._commands, command.encode() + b"\n")
         written, asked = b"", 0
         while (end := _END.search(written)) is None:
-            readable, _, _ = select.select([self._master], [], [], ANSWER_S)
-            assert readable, f"no answer to {command!r} after {written!r}"
+            assert readable(self._master, ANSWER_S), f"no answer to {command!r} after {written!r}"
             written += os.read(self._master, 65536)
             if written.count(_PROMPT) > asked:
                 asked += 1

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from mcp import Client, StdioServerParameters
 
 from orchestrator.api.locations import workspace_id
+from orchestrator.clients.running_daemon import readable
 
 TIMEOUT_S = 60
 ORCHESTRATOR = (sys.executable, "-m", "orchestrator")
@@ -162,7 +163,4 @@ class Place:
 
 
 def _dead(handle: int) -> None:
-    import select
-
-    ready, _, _ = select.select([handle], [], [], TIMEOUT_S)
-    assert ready, "the process does not end"
+    assert readable(handle, TIMEOUT_S), "the process does not end"
