@@ -60,6 +60,30 @@ class StateChanges:
             await moved.wait()
 
 
+class Growth:
+    """Wakes those that wait for the journal to reach a position."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._waiting: list[tuple[int, anyio.Event]] = []
+        journal.subscribe(self._wake)
+
+    def _wake(self, recorded: Recorded) -> None:
+        for head, reached in self._waiting:
+            if head <= recorded.seq:
+                reached.set()
+
+    async def reach(self, head: int) -> None:
+        """Return when the journal's head is there, at once if it is."""
+        if self._journal.head < head:
+            waiting = (head, anyio.Event())
+            self._waiting.append(waiting)
+            try:
+                await waiting[1].wait()
+            finally:
+                self._waiting.remove(waiting)
+
+
 class Background:
     """Work that no caller waits for; it ends before the daemon does."""
 

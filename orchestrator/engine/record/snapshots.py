@@ -10,9 +10,9 @@ import anyio
 from anyio import to_thread
 
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.state import FrozenState, State, decode, encode, freeze
+from orchestrator.engine.services import Growth
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
 from orchestrator.ports.machine import Step
@@ -35,8 +35,7 @@ class Snapshotter:
     def __init__(self, journal: Journal, state: State, step: Step, *, every: int = EVERY) -> None:
         self._journal, self._state, self._step, self._every = journal, state, step, every
         self._last = Seq(0)
-        self._one_at_a_time = anyio.Lock()
-        self._due = anyio.Event()
+        self._one_at_a_time, self._growth = anyio.Lock(), Growth(journal)
         self._log = logger("engine")
 
     async def begin(self) -> None:
@@ -48,20 +47,12 @@ class Snapshotter:
         state = self._state
         usable = (item.seq for item in known if item.version == state.version and item.seq <= state.head)
         self._last = next(usable, Seq(0))
-        self._journal.subscribe(self._look)
-        self._look()
-
-    def _look(self, _: Recorded | None = None) -> None:
-        if self._state.head - self._last >= self._every:
-            self._due.set()
 
     async def run(self) -> None:
         """For as long as the daemon serves."""
         while True:
-            await self._due.wait()
-            self._due = anyio.Event()
+            await self._growth.reach(self._last + self._every)
             await self.keep()
-            self._look()
 
     async def keep(self) -> None:
         """Keep the state as it is now, unless that is kept. A failure is logged: the next start takes longer."""

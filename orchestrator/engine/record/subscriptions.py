@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
-import anyio
-
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
@@ -24,7 +22,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.read_regions import ReadSets
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import Growth, Services
 from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
@@ -36,13 +34,7 @@ class Follower:
 
     def __init__(self, services: Services, sets: ReadSets) -> None:
         self._s, self._sets = services, sets
-        self._grown: anyio.Event | None = None  # somebody waits for it
-        services.journal.subscribe(self._wake)
-
-    def _wake(self, _: Recorded) -> None:
-        if self._grown is not None:
-            self._grown.set()
-            self._grown = None
+        self._growth = Growth(services.journal)
 
     async def follow(
         self, caller: Caller, params: Subscribe, check_authorized: Callable[[], None]
@@ -89,9 +81,7 @@ class Follower:
                     if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
                         yield shown
                 after = batch[-1].seq if len(batch) == BATCH else head
-            if self._s.journal.head == head:
-                self._grown = self._grown or anyio.Event()
-                await self._grown.wait()
+            await self._growth.reach(head + 1)
 
     async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, raw_session: str) -> bool:
         """Whether it is a change by others after which a file is not as the session read it."""

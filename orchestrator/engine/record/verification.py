@@ -20,6 +20,7 @@ from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show, written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.notes import Notes
+from orchestrator.engine.services import Growth
 from orchestrator.logs import logger
 from orchestrator.ports.journal import EventFilter, Journal, VerifyReport
 from orchestrator.ports.machine import Clock, Signer
@@ -99,16 +100,7 @@ class CheckpointSigner:
         self._one_at_a_time = anyio.Lock()
         self._sealed = 0
         """Up to here nothing has to be signed: the head of the last checkpoint, and the checkpoint's own event."""
-        self._wanted, self._reached = 0, anyio.Event()
-        journal.subscribe(self._look)
-
-    @property
-    def _new(self) -> int:
-        return self._journal.head - self._sealed
-
-    def _look(self, _: Recorded) -> None:
-        if self._new >= self._wanted:
-            self._reached.set()
+        self._growth = Growth(journal)
 
     async def begin(self) -> None:
         """Learn where the last checkpoint of an earlier run is."""
@@ -119,19 +111,14 @@ class CheckpointSigner:
     async def run(self) -> None:
         """Sign when it is time, until cancelled. What fails is logged, and tried again when it is time again."""
         while True:
-            await self._until(1)
+            await self._growth.reach(self._sealed + 1)
             with anyio.move_on_after(self._every_s):
-                await self._until(self._every_events)
+                await self._growth.reach(self._sealed + self._every_events)
             await self.end()
-
-    async def _until(self, events: int) -> None:
-        self._wanted, self._reached = events, anyio.Event()
-        if self._new < events:
-            await self._reached.wait()
 
     async def end(self) -> None:
         """Sign what is new, as at a clean stop: nothing that was recorded stays without a signature."""
-        if self._new <= 0:
+        if self._journal.head <= self._sealed:
             return
         try:
             await self.seal()
