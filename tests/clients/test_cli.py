@@ -120,7 +120,14 @@ ANSWERS: dict[str, r.Result | Refusal] = {
         truncated=False,
         partial=False,
     ),
-    "file_history": r.History(path="a", versions=(r.FileVersion(version_id="@3", at=0, kind="change", agent="a"),)),
+    "file_history": r.History(
+        path="a",
+        versions=(
+            r.FileVersion(version_id="@5", at=0, kind="external", removed=True),
+            r.FileVersion(version_id="@4", at=0, kind="external", moved_from="b"),
+            r.FileVersion(version_id="@3", at=0, kind="change", agent="a"),
+        ),
+    ),
     "journal_query": JournalPage(entries=()),
 }
 
@@ -263,6 +270,13 @@ def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
             ["patch", "/dev/null"],
             "conflict @7: so it is\n3\tnow\\x00\n  Look at it: orchestrator conflicts show @7\n",
             id="a conflict",
+        ),
+        pytest.param(
+            ["log", "a"],
+            "@5  1970-01-01 00:00:00  outside  external  (removed)\n"
+            "@4  1970-01-01 00:00:00  outside  external             (moved from b)\n"
+            "@3  1970-01-01 00:00:00  a        change\n",
+            id="versions",
         ),
         pytest.param(["policy", "check", "/dev/null"], "not ok: p.toml: 0 rules\n3  rules  what?\n", id="a policy"),
     ],

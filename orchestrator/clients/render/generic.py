@@ -58,7 +58,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     a.AgentLine: "name, agent_class, token",
     a.PolicyProblem: "line, key, message",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",
-    r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
+    r.FileVersion: "version_id, at, agent|outside, operation|kind, removed, moved_from, reason",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
     RecentRead: "path, version_id, lines, stale",
