@@ -316,3 +316,18 @@ async def test_an_end_before_the_start_is_refused(daemon: RunningDaemon) -> None
     assert code(refused) == "invalid_parameter"
     assert refused.value.details["parameter"] == "end"
     assert "2 comes before start, which is 3" in refused.value.message
+
+
+async def test_a_proposal_that_a_person_chose_is_its_authors(daemon: RunningDaemon) -> None:
+    approver = await daemon.make_approver()
+    (daemon.workspace / "a.py").write_text("one\ntwo\nthree\n")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        base = (await bob.read_file("a.py")).version_id
+        await edited(alice, "a.py", "two\n", "alice's\n")
+        answer = await bob.edit_file("a.py", [Replacement(search="two\n", replace="bob's\n")], base=base)
+        assert answer.conflict is not None, answer
+        done = await person.resolve_conflict(answer.conflict, "proposed", approver=approver)
+        assert done.status == "applied", done
+        chosen = line(await alice.blame("a.py"), 2)
+        assert (chosen.agent, chosen.session, chosen.change) == ("bob", bob.session, done.change)
+        assert (chosen.approver or "").startswith("person:")

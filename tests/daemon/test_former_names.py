@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import seen
 
 pytestmark = pytest.mark.anyio
@@ -132,3 +133,40 @@ async def test_a_secret_that_was_renamed_over_a_plain_file(daemon: RunningDaemon
                 await call()
             assert met.value.code == "denied", name
         assert (await spy.read_file("plain.txt", at=before)).text.endswith("plain\n"), "this one was open to all"
+
+
+UNLISTED = """
+name = "unlisted"
+default = "allow"
+
+[[rule]]
+name = "no name of it"
+agents = ["spy"]
+actions = ["list"]
+paths = ["veiled/**"]
+verdict = "deny"
+"""
+
+
+async def test_a_former_name_that_may_not_be_listed_is_not_named(base: Path) -> None:
+    """Its content may be read: only the name is kept from the caller."""
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(UNLISTED)
+    (daemon.workspace / "veiled").mkdir()
+    (daemon.workspace / "veiled/a.txt").write_text("one\n")
+    with running(base):
+        async with daemon.client("spy") as spy, daemon.client("bob") as bob:
+            start = (await bob.read_file("veiled/a.txt")).version_id
+            assert (await bob.move_file("veiled/a.txt", "a.txt")).status == "applied"
+            for name, answer in {
+                "file_history": await spy.file_history("a.txt"),
+                "blame": await spy.blame("a.txt"),
+                "get_diff": await spy.get_diff(from_=start, to="current"),
+                "changes_since": await spy.changes_since(start),
+            }.items():
+                assert "veiled" not in repr(answer), name
+            assert (await bob.file_history("a.txt")).versions[0].moved_from == "veiled/a.txt"
+            assert (await bob.blame("a.txt")).ranges[0].path == "veiled/a.txt"
+            assert [file.moved_from for file in (await bob.get_diff(from_=start, to="current")).files] == [
+                "veiled/a.txt"
+            ]

@@ -12,10 +12,10 @@ from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCrea
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads.line_owners import Attributions
+from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.journal import AppendBatch, KnownVersion, NewEvent
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -162,3 +162,24 @@ async def test_what_is_at_hand_is_bounded(past: Past) -> None:
         for path, version in zip(paths, versions, strict=True):
             assert await past.owners(path, version) == [version] * 3
     assert past.attributions.held <= 400
+
+
+async def test_a_fold_goes_on_from_the_last_one(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what came since is asked of the journal; a file that was moved there since is another one."""
+    fetched: list[int] = []
+    changes_of = past.services.journal.changes_of
+
+    async def counted(path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        fetched.append(len(found := await changes_of(path, after=after, until=until)))
+        return found
+
+    monkeypatch.setattr(past.services.journal, "changes_of", counted)
+    versions = [await past.put(A, " ".join("abcdefgh"[: n + 1])) for n in range(8)]
+    assert await past.owners(A, versions[6]) == versions[:7]
+    assert await past.owners(A, versions[7]) == versions
+    assert fetched == [7, 1]
+    await past.gone(A)
+    other = await past.put(B, "x")
+    await past.gone(B, moved_to=A)
+    moved = await past.put(A, "x", moved_from=B)
+    assert await past.owners(A, moved) == [other]

@@ -77,6 +77,12 @@ class Attribution:
         self._owners = array("q")  # by line; negative: not certain
         self._taken: dict[Seq, Step] = {}
 
+    def copy(self) -> Attribution:
+        """One that goes on by itself."""
+        other = Attribution()
+        other._owners, other._taken = self._owners[:], {**self._taken}
+        return other
+
     @property
     def lines(self) -> int:
         """How many lines the file has."""

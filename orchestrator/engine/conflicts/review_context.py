@@ -20,7 +20,7 @@ from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.engine.conflicts.open_conflicts import sides_of
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.notes import Notes
-from orchestrator.engine.reads.line_owners import Attributions
+from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest

@@ -1,31 +1,38 @@
-"""blame: who brought each line of a file in."""
+"""blame: who brought each line of a file in. Its versions are fetched at once and folded; folds stay in memory."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import blame as t
-from orchestrator.core.errors import (
-    FileNotFound,
-    ParameterInvalid,
-    VersionNotKept,
-    escaped,
-)
-from orchestrator.core.ids import WorkspacePath, show
-from orchestrator.core.projections.attribution import Owned
+from orchestrator.core.change import PathChange
+from orchestrator.core.content import LineHunk
+from orchestrator.core.errors import FileNotFound, ParameterInvalid, VersionNotKept, escaped
+from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.projections.attribution import Attribution, Owned, RevertTexts, Step
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.path_resolution import quoted
-from orchestrator.engine.reads.line_owners import Attributions
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.ports.journal import Journal, KnownVersion
 
 FRAME_BYTES, FRAME_LINES = 500, 6
 """Around the ranges of an answer: its head, how to go on."""
+
+KEPT_NUMBERS = 4_000_000
+"""Of all folds in memory together: some 32 MB, or two hundred files of 20,000 lines."""
 
 
 class Blamer:
@@ -59,9 +66,9 @@ class Blamer:
         if params.start > max(end, 1):
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, end)))
-        rows = {part.version: lineage.authors[part.version] for part in owned}
-        approvers = {version: await self._approver(row) for version, row in rows.items()}
-        ranges = [_range(path, part, rows[part.version], approvers[part.version]) for part in owned]
+        rows = {part.version: await self._approved(lineage.authors[part.version]) for part in owned}
+        listable = partial(self._s.permissions.listable, caller)
+        ranges = [_range(path, part, *rows[part.version], listable) for part in owned]
         room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         kept = room.first((json_size(part), 1) for part in ranges)
         follow, last = None, end
@@ -91,16 +98,24 @@ class Blamer:
             raise FileNotFound(path, "the journal knows no file of this name")
         return row, warnings(present)
 
-    async def _approver(self, row: VersionRow) -> str | None:
-        """Who granted the change, or accepted a reviewer's proposal; a content of their own is theirs already."""
-        granted = await approver_of(self._s.state.pending, self._s.notes, row.approval)
+    async def _approved(self, row: VersionRow) -> tuple[VersionRow, str | None]:
+        """Who granted the change, or chose the proposal: that is its author's, whoever chose it."""
+        approver = await approver_of(self._s.state.pending, self._s.notes, row.approval)
         conflict = self._s.state.pending.resolved_by(row.change) if row.change is not None else None
-        if granted is not None or conflict is None:
-            return granted
-        return conflict.by if conflict.by not in (row.agent, "policy") else None
+        if conflict is not None and conflict.choice == "proposed" and conflict.agent not in (None, row.agent):
+            return msgspec.structs.replace(row, agent=conflict.agent, session=conflict.session), approver or row.agent
+        if approver is None and conflict is not None and conflict.by not in (row.agent, "policy"):
+            approver = conflict.by  # a content of their own is theirs already
+        return row, approver
 
 
-def _range(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | None) -> t.BlamedLines:
+def _range(
+    path: WorkspacePath,
+    part: Owned,
+    row: VersionRow,
+    approver: str | None,
+    listable: Callable[[WorkspacePath], bool],
+) -> t.BlamedLines:
     kind: Literal["change", "external", "found", "unknown"] = row.kind if part.certain else "unknown"
     known = kind in ("change", "external")
     return t.BlamedLines(
@@ -115,5 +130,198 @@ def _range(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | No
         change=show(row.change) if known and row.change else None,
         operation=row.operation or None if known else None,
         at=row.at,
-        path=row.path if row.path != path else None,
+        path=row.path if row.path != path and listable(row.path) else None,
     )
+
+
+class Lineage(msgspec.Struct):
+    """A fold so far: the attribution, the versions in it, and the content that it is of."""
+
+    attribution: Attribution = msgspec.field(default_factory=Attribution)
+    authors: dict[Seq, VersionRow] = {}
+    digest: Digest | None = None  # the last content that is known
+    present: bool = False
+    lost: Seq | None = None  # the first version since then whose content is not known
+    last: Seq = Seq(0)  # the last version
+
+    def add(self, row: VersionRow) -> None:
+        """Note a version that the attribution has taken in, or is about to."""
+        self.authors[row.seq] = row
+        self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
+
+    def copy(self) -> Lineage:
+        """One that goes on by itself."""
+        return msgspec.structs.replace(self, attribution=self.attribution.copy(), authors={**self.authors})
+
+    @property
+    def weight(self) -> int:
+        return self.attribution.weight + 16 * len(self.authors)
+
+
+class Attributions:
+    """Folds by (path, version)."""
+
+    def __init__(self, journal: Journal, contents: Contents, *, most: int = KEPT_NUMBERS) -> None:
+        self._journal, self._contents, self._most = journal, contents, most
+        self.held = 0
+        """Numbers in all folds in memory."""
+        self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
+
+    async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
+        """The attribution of one version of a path. Do not change it.
+
+        `lost` is set on one whose content, and so the number of its lines, is not known.
+        """
+        known = self._kept.get((path, version))
+        if known is not None:
+            self._kept.move_to_end((path, version))
+            return known
+        lineage = await self._continued(path, version)
+        if lineage is None:
+            lineage = Lineage()
+            await self._fold(lineage, await self._versions(path, version))
+        if lineage.lost is None and lineage.weight <= self._most // 4 and (path, version) not in self._kept:
+            self._kept[path, version] = lineage
+            self.held += lineage.weight
+            while self.held > self._most:
+                self.held -= self._kept.popitem(last=False)[1].weight
+        return lineage
+
+    async def _continued(self, path: WorkspacePath, version: Seq) -> Lineage | None:
+        """Go on from the latest fold of an earlier version; None without one, or if a file was moved here since."""
+        earlier = max((seq for known, seq in self._kept if known == path and seq < version), default=None)
+        if earlier is None:
+            return None
+        begun = self._kept[path, earlier]
+        versions = await self._journal.changes_of(path, after=earlier, until=version)
+        if any(known.row.moved_from is not None for known in versions):
+            return None
+        lineage = begun.copy()
+        await self._fold(lineage, versions)
+        return lineage
+
+    async def _versions(self, path: WorkspacePath, until: int) -> list[KnownVersion]:
+        """Every version of a file, under each of its names, oldest first."""
+        found: list[KnownVersion] = []
+        source: WorkspacePath | None = path
+        target: WorkspacePath | None = None
+        while source is not None:
+            versions = await self._journal.changes_of(source, until=until)
+            last = versions[-1].recorded.event if versions else None
+            if target is not None and isinstance(last, ExternalFileRemoved) and last.moved_to == target:
+                versions.pop()  # its removal from here was the move
+            first = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), 0)
+            found[:0] = versions[first:]
+            target, source = source, versions[first].row.moved_from if versions else None
+            until = versions[first].row.seq - 1 if versions else 0
+        return found
+
+    async def _fold(self, lineage: Lineage, versions: Sequence[KnownVersion]) -> None:
+        """Versions whose hunks the journal has go together, off the loop; the others need contents, one by one."""
+        steps: list[Step] = []
+        for known in versions:
+            hunks = _recorded_hunks(lineage, known)
+            if hunks is None or known.row.undoes:
+                await self._take(lineage, steps)
+                steps, step = [], await self._compared(lineage, known, hunks)
+            else:
+                step = _step(lineage, known, hunks)
+            if step is not None:
+                steps.append(step)
+                lineage.add(known.row)
+        await self._take(lineage, steps)
+
+    async def _take(self, lineage: Lineage, steps: Sequence[Step]) -> None:
+        def take() -> None:
+            for step in steps:
+                lineage.attribution.take(step)
+
+        if len(steps) * lineage.attribution.lines > OFF_LOOP_BYTES:
+            await to_thread.run_sync(take)
+        else:
+            take()
+
+    async def _compared(self, lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...] | None) -> Step | None:
+        """The step of a version that needs contents: for its hunks, or for the lines that it gives back.
+
+        None where it is in the lineage by then: its content is not known, or the one before is not.
+        """
+        row, lines = known.row, lineage.attribution.lines
+        if hunks is None and not row.present:
+            hunks = (LineHunk(0, lines, 0, 0),) if lines else ()
+        if hunks is None:
+            new = await self._document(row.digest)
+            if new is None:
+                lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
+                lineage.authors[row.seq] = row
+                return None
+            emptied = not lineage.present and lineage.lost is None
+            old = EMPTY if emptied else await self._document(lineage.digest)
+            if old is None or old.line_count != lines:
+                changed = _changed(known)  # of the lines, only those that a change of ours inserted are known
+                step = _step(lineage, known, changed.hunks if changed is not None else ())
+                step = msgspec.structs.replace(step, since=lineage.lost or lineage.last)
+                lineage.attribution.refill(step, new.line_count)
+                lineage.add(known.row)
+                return None
+            hunks = await self._contents.line_hunks(old, new)
+        step = _step(lineage, known, hunks)
+        return msgspec.structs.replace(step, texts=await self._texts(lineage, step))
+
+    async def _texts(self, lineage: Lineage, step: Step) -> RevertTexts | None:
+        """What a revert inserts, and what the changes that it reverts had removed, as far as that is kept."""
+        wanted = lineage.attribution.inexact(step)
+        new = await self._document(step.after) if wanted else None
+        if new is None:
+            return None
+        removed: dict[Seq, tuple[str, ...]] = {}
+        for change, taken in wanted:
+            old = await self._document(taken.before)
+            if old is not None:
+                removed[change] = tuple(
+                    line for h in taken.hunks for line in old.lines[h.old_start : h.old_start + h.old_len]
+                )
+        inserted = (line for h in step.hunks for line in new.lines[h.new_start : h.new_start + h.new_len])
+        return RevertTexts(tuple(inserted), removed)
+
+    async def _document(self, digest: Digest | None) -> Document | None:
+        """The lines of a content, none for a binary one; None if it was not kept."""
+        data = await self._contents.get(digest) if digest is not None else None
+        if digest is None or data is None:
+            return None
+        return await self._contents.text(digest, data) or EMPTY
+
+
+def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) -> Step:
+    row, event = known.row, known.recorded.event
+    return Step(
+        version=row.seq,
+        change=row.change if row.change is not None else row.seq,
+        before=lineage.digest,
+        after=row.digest,
+        hunks=hunks,
+        since=lineage.lost,
+        reverts=event.provenance.reverts if isinstance(event, ChangeApplied) else (),
+    )
+
+
+def _recorded_hunks(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:
+    """The hunks that the journal has for a version; None where it has none, or where they do not go on from here."""
+    row, changed = known.row, _changed(known)
+    if lineage.lost is not None:
+        return None
+    if row.moved_from is not None:
+        return () if lineage.present and row.digest is not None and row.digest == lineage.digest else None
+    if changed is None or changed.binary or changed.before != lineage.digest:
+        return None
+    if not changed.hunks and changed.before != changed.after:
+        return None  # ends of lines only, or a content that could not be compared then
+    return changed.hunks
+
+
+def _changed(known: KnownVersion) -> PathChange | None:
+    """What a change of ours did to the path."""
+    event = known.recorded.event
+    if not isinstance(event, ChangeApplied):
+        return None
+    return next((c for c in event.paths if c.path == known.row.path and not c.directory), None)

@@ -52,7 +52,7 @@ class Historian:
                 required(present)
             raise FileNotFound(path, "the journal knows no file of this name")
         readable = self._s.permissions.readable(caller, path)
-        versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
+        versions = [await self._version(caller, row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
         versions = versions[: room.first((json_size(version), 1) for version in versions)]
         await self._s.notes.note_metadata(caller, call, path)
@@ -63,7 +63,7 @@ class Historian:
             warnings=warnings(present),
         )
 
-    async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
+    async def _version(self, caller: Caller, row: VersionRow, *, readable: bool) -> r.FileVersion:
         reason = ""
         reverts: tuple[tuple[Seq, ...], int] = ((), 0)
         if row.undoes:
@@ -75,6 +75,7 @@ class Historian:
             if intent is not None and isinstance(intent.event, ChangeIntended):
                 reason = intent.event.provenance.reason
         # contents are kept by their hash, whatever their paths: that must not show
+        source, listable = row.moved_from, self._s.permissions.listable
         kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
         return r.FileVersion(
             version_id=show(row.seq),
@@ -91,7 +92,7 @@ class Historian:
             more_reverts=reverts[1],
             change=show(row.change) if row.change else None,
             reason=reason or None,
-            moved_from=row.moved_from,
+            moved_from=source if source is not None and listable(caller, source) else None,
             not_kept=not kept or (row.present and row.digest is None),
             removed=not row.present,
         )

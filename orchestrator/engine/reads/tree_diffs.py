@@ -147,13 +147,12 @@ class TreeDiffs:
     # --- policy -------------------------------------------------------------------------
 
     def _parted(self, caller: Caller, found: list[Difference]) -> list[Difference]:
-        """Renames of which the caller may read one side only, as a file gone and one come."""
-        parted: list[Difference] = []
+        """Renames of which the caller may read or list one side only, as one file removed and one added."""
+        parted, permissions = list[Difference](), self._s.permissions
         for item in found:
             renamed = item.old is not None and item.new is not None and item.old.path != item.new.path
-            if not renamed or all(
-                self._s.permissions.readable(caller, row.path) for row in (item.old, item.new) if row
-            ):
+            names = [row.path for row in (item.old, item.new) if row]
+            if not renamed or all(permissions.readable(caller, x) and permissions.listable(caller, x) for x in names):
                 parted.append(item)
             else:
                 parted += [Difference(item.old, None), Difference(None, item.new)]
