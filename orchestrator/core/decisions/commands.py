@@ -26,8 +26,8 @@ from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, 
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import EMPTY, decode
+from orchestrator.core.text.forms.blocks import check_whole
 from orchestrator.core.text.forms.left_out import refuse_elided, refuse_elided_whole
-from orchestrator.core.text.forms.whole_file import check_whole
 
 AllFacts = Mapping[WorkspacePath, Facts]
 

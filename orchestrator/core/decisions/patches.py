@@ -35,8 +35,8 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.forms.hunks import FilePatch
 from orchestrator.core.text.forms.left_out import refuse_elided_whole
-from orchestrator.core.text.hunks import FilePatch
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.patch import locate_patch
 

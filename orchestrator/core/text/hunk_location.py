@@ -10,7 +10,7 @@ import msgspec
 
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit
-from orchestrator.core.text.hunks import PatchHunk
+from orchestrator.core.text.forms.hunks import PatchHunk
 from orchestrator.core.text.indent import depth_of, indent_of
 from orchestrator.core.text.locate import NUMBERED
 from orchestrator.core.text.matching import Passage, find, not_found

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.hunk_location import LineIndex, locate_hunk, stands_as_stated
-from orchestrator.core.text.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
 

@@ -17,8 +17,8 @@ from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import Action, EditRules
+from orchestrator.core.text.forms.hunks import FilePatch, ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
-from orchestrator.core.text.hunks import FilePatch, ParsedPatch
 from orchestrator.core.text.locate import LineReplacement, Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.engine.caller import Call, Caller, ChangeRequest

@@ -25,8 +25,8 @@ from orchestrator.core.errors import (
     StaleBase,
 )
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.text.forms.hunks import FilePatch
 from orchestrator.core.text.forms.recognise import parse
-from orchestrator.core.text.hunks import FilePatch
 from orchestrator.core.text.locate import Replacement
 from tests.core.decisions.fixtures import PATH, facts, new_data
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.forms.unified import parse_rows
-from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.patch import locate_patch
 from orchestrator.core.text.unified_diff import document_diff
 from tests.core.text.strategies import lf_text, quick

@@ -11,9 +11,9 @@ import pytest
 
 from orchestrator.core.errors import CallerError, PatchInvalid
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.forms.recognise import joined, parse
 from orchestrator.core.text.forms.rows import MAX_BYTES, MAX_FILES, MAX_ROWS
-from orchestrator.core.text.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.patch import locate_patch
 
 Write = Callable[[int], str]

@@ -1,6 +1,6 @@
 """Patches as models write them. Begin with `recognise.py`.
 
-unified, begin_patch, search_replace, whole_file    one form each
-rows, bodies    rows of a patch, and the lines of a hunk
+unified, begin_patch, blocks    the forms
+rows, hunks    rows of a patch, and its hunks
 left_out    placeholders for left-out lines, which are refused
 """

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.forms.bodies import Header, at_the_end, header_of, read_hunk
-from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, plain_fence
-from orchestrator.core.text.hunks import FilePatch, PatchHunk
+from orchestrator.core.text.forms.hunks import LAST, FilePatch, read_hunks
+from orchestrator.core.text.forms.rows import Rows, plain_fence
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 ADD, UPDATE, DELETE = "*** Add File:", "*** Update File:", "*** Delete File:"
-MOVE, LAST = "*** Move to:", "*** End of File"
+MOVE = "*** Move to:"
 HEADS = (ADD, UPDATE, DELETE)
 
 
@@ -119,33 +116,7 @@ def _updated(rows: Rows) -> FilePatch:
     top = rows.at
     path = _path(rows, UPDATE)
     target = _path(rows, MOVE) if rows.row.startswith(MOVE) else path
-    hunks: list[PatchHunk] = []
-    anchors: tuple[str, ...] = ()
-    opened = False
-    while rows.at < len(rows):
-        header = Header()
-        if rows.row.startswith("@@"):
-            header = header_of(rows.row)
-            rows.at += 1
-            opened = True
-        elif opened or hunks or _ends(rows, rows.at):
-            if rows.row.strip() == LAST and hunks:
-                hunks[-1] = msgspec.structs.replace(hunks[-1], at_end=True)
-                rows.at += 1
-                continue
-            break
-        hunk = read_hunk(rows, header, lambda at: _ends(rows, at))
-        opened = hunk is None
-        if hunk is None:
-            anchors = (*anchors, header.heading) if header.heading else anchors
-            if len(anchors) > MAX_HEADINGS:
-                raise rows.too_deep()
-            continue
-        hunk = msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors))
-        hunks.append(at_the_end(hunk))
-        anchors = ()
-    if opened or anchors:
-        raise rows.refused("the hunk is empty", rows.at - 1)
+    hunks = read_hunks(rows, lambda at: _ends(rows, at), headless=True)
     if not hunks and target == path:
         raise rows.refused(f"nothing is changed in {path}", top)
-    return FilePatch(path, target, tuple(hunks))
+    return FilePatch(path, target, hunks)

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.forms import begin_patch, search_replace, unified
+from orchestrator.core.text.forms import begin_patch, blocks, unified
+from orchestrator.core.text.forms.hunks import FilePatch, Form, ParsedPatch
 from orchestrator.core.text.forms.left_out import placeholders
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
-from orchestrator.core.text.forms.whole_file import parse_whole_file
-from orchestrator.core.text.hunks import FilePatch, Form, ParsedPatch
 
 _SHAPES = (
     "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), '*** Begin Patch', search/replace blocks, "
@@ -37,7 +36,7 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
         )
     match form:
         case "whole_file":
-            whole = parse_whole_file(rows, path)
+            whole = blocks.parse_whole_file(rows, path)
             if whole is None:
                 raise rows.refused("it is not a patch in any form", 0, hint=_SHAPES)
             form = "whole_file" if whole.whole is not None else "unified"
@@ -45,7 +44,7 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
         case "begin_patch":
             files = begin_patch.parse_begin_patch(rows)
         case "search_replace":
-            files = search_replace.parse_search_replace(rows, path)
+            files = blocks.parse_search_replace(rows, path)
         case "unified":
             files = unified.parse_rows(rows, named=path is not None)
     for file in files:
@@ -77,7 +76,7 @@ def recognise(rows: Rows) -> tuple[Form, int]:
     for at, row in enumerate(rows.rows):
         if begin_patch.begins(row):
             return "begin_patch", at
-        if search_replace.begins(row):
+        if blocks.begins(row):
             return "search_replace", at
         if unified.begins(rows, at):
             return "unified", at

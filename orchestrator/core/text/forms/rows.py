@@ -18,8 +18,6 @@ _OF_A_PATCH = re.compile(
 
 MAX_BYTES, MAX_ROWS, MAX_FILES = 4 * 1024 * 1024, 100_000, 1000
 """Of one patch; reading it takes a fraction of a second then."""
-MAX_HEADINGS = 16
-"""Above one hunk."""
 
 _SPLIT = "Send it as several patches, each of files or hunks that belong together; write_file takes a long new file."
 
@@ -87,10 +85,6 @@ class Rows:
             hint=hint or "Correct it there, or use edit_file.",
             details={"line": line},
         )
-
-    def too_deep(self) -> PatchInvalid:
-        """The refusal of more headings, one below the other, than anything is nested."""
-        return self.refused(f"more than {MAX_HEADINGS} headings are above one hunk", hint="Name the innermost ones.")
 
     def ambiguous(self, why: str, at: int, *, hint: str | None = None) -> PatchAmbiguous:
         line = at + 1

@@ -1,12 +1,15 @@
-"""Parses blocks of `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, with the file named above."""
+"""Parses blocks that a path names: search/replace blocks, and a whole file or a hunk without header in a fence."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
+from orchestrator.core.errors import PatchAmbiguous
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.forms.rows import Rows, fence_of, path_in
-from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag, read_hunk
+from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, path_in
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")
 _REPLACE = re.compile(r"([>+]{5,9}) ?(?:REPLACE|UPDATED)\b.*\Z")
@@ -14,6 +17,11 @@ _DIVIDER = re.compile(r"={5,9}[ \t]*\Z")
 _START = re.compile(r":start_line: *(\d{1,9}) *\Z")
 _STATED = re.compile(r":(?:start|end)_line: *\d{1,9} *\Z")
 _DASHES = re.compile(r"-{5,9} *\Z")
+_OTHER_WAY = "Use edit_file, whose search and replace are parameters, or a unified diff."
+_OF_DIFFS = frozenset({"diff", "patch", "udiff"})
+_OTHER_WAYS = (
+    "Send write_file(mode=truncate) if it is the whole file; else a search/replace block of the passage, or a diff."
+)
 
 
 def begins(row: str) -> bool:
@@ -32,7 +40,8 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
     name = path
     bound = 0  # the first row behind the last block
     for top in iter(lambda: _next(rows), None):
-        name = _named(rows, bound, top) or name
+        behind = (_SEARCH.match(rows.row) or [""] * 3)[2]
+        name = (path_in(behind) if behind.strip() else _path_above(rows, top - 1, bound)) or name
         search, replace = _block(rows, top)
         start, search = _stated(search)
         bound = rows.at
@@ -66,16 +75,13 @@ def _next(rows: Rows) -> int | None:
     return None
 
 
-def _named(rows: Rows, bound: int, top: int) -> str | None:
-    """The file's name: behind SEARCH, on the row before, or before or behind the fence that begins there."""
-    found = _SEARCH.match(rows.rows[top])
-    if found is not None and found[2].strip():
-        return path_in(found[2])
-    for at in range(top - 1, bound - 1, -1):
-        row = rows.rows[at]
+def _path_above(rows: Rows, top: int, bound: int = 0) -> str | None:
+    """The path behind the marks of the nearest fence from a row upwards, or on the first row that is not blank."""
+    for row in reversed(rows.rows[bound : top + 1]):
         fence = fence_of(row)
         if fence is not None:
-            inside = path_in(fence[1].split(":")[-1].split()[-1]) if fence[1] else None
+            words = fence[1].replace(":", " ").replace("=", " ").split()
+            inside = next(filter(None, map(path_in, reversed(words))), None)
             if inside is not None:
                 return inside
         elif row.strip():
@@ -131,9 +137,6 @@ def _stated(search: list[str]) -> tuple[int | None, list[str]]:
     return start, search[at:]
 
 
-_OTHER_WAY = "Use edit_file, whose search and replace are parameters, or a unified diff."
-
-
 def _lines(search: list[str], replace: list[str]) -> tuple[tuple[Tag, str], ...]:
     """Only what differs is removed and added."""
     lines: list[tuple[Tag, str]] = []
@@ -145,3 +148,78 @@ def _lines(search: list[str], replace: list[str]) -> tuple[tuple[Tag, str], ...]
         lines += (("+", text) for text in replace[hunk.new_start : hunk.new_end])
     lines += ((" ", text) for text in search[at:])
     return tuple(lines)
+
+
+def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
+    """The one fenced block, named by the row above it, behind its marks, or by `path`; None where there is no fence.
+
+    Raises PatchInvalid for a fence that does not close and a file without a name; PatchAmbiguous for several
+    blocks, and for rows that may be of a list or of a diff. A fence of a diff, by its tag or its rows, is a
+    hunk without header.
+    """
+    top = next((at for at, row in enumerate(rows.rows) if fence_of(row)), None)
+    if top is None:
+        return None
+    marks, behind = fence_of(rows.rows[top]) or ("", "")
+    end = next((at for at in range(top + 1, len(rows)) if closes(rows.rows[at], marks)), None)
+    if end is None:
+        raise rows.refused("the fence is not closed, so the file may be cut off", top)
+    other = next((at for at in range(end + 1, len(rows)) if fence_of(rows.rows[at])), None)
+    if other is not None:
+        raise rows.ambiguous(
+            "there is another fence behind the first", other, hint="Send one file in one fence, or use write_file."
+        )
+    inside = _path_above(rows, top)
+    named = inside or path
+    if named is None:
+        raise rows.refused(
+            "a whole file needs its path", top, hint="Write the path on the line above the fence, or send `path`."
+        )
+    body = rows.rows[top + 1 : end]
+    if _tagged(behind) or _marked(body):
+        hunk = _hunk(rows, top + 1, end, sure=_tagged(behind))
+        return FilePatch(inside, inside, (hunk,), headed=inside is not None)
+    return FilePatch(named, named, (), whole="".join(f"{row}\n" for row in body))
+
+
+def _tagged(behind: str) -> bool:
+    return any(word.lower() in _OF_DIFFS for word in behind.replace(":", " ").split())
+
+
+def _marked(body: Sequence[str]) -> bool:
+    """Whether every row begins as a hunk's do, and one at least is a changed one; blank rows may lack their blank."""
+    return all(row[:1] in {" ", "+", "-", ""} for row in body) and any(row[:1] in {"+", "-"} for row in body)
+
+
+def _hunk(rows: Rows, top: int, end: int, *, sure: bool) -> PatchHunk:
+    """The rows as those of one hunk; unless it is sure, they must add something, and be no list in Markdown or YAML."""
+    rows.at = top
+    hunk = read_hunk(rows, lambda at: at >= end)
+    if hunk is None:
+        raise rows.refused("the fence is empty", top)
+    adds = any(tag == "+" for tag, _ in hunk.lines)
+    if not sure and (not adds or only_prose(rows.rows[top:end])):
+        raise rows.ambiguous("the fence may hold a list or a diff", top, hint=_OTHER_WAYS)
+    return hunk
+
+
+def check_whole(content: str, present: Sequence[str]) -> None:
+    """Refuse a fence that is hardly all of the file whose lines are given. Raises PatchAmbiguous.
+
+    Half of the lines that are not blank must be in it, and no new one may look like a row of a diff.
+    Indentation and order are left out of account.
+    """
+    rows = content.split("\n")
+    there = Counter(filter(None, map(str.strip, present)))
+    kept = (there & Counter(filter(None, map(str.strip, rows)))).total()
+    if 2 * kept < there.total():
+        raise PatchAmbiguous(
+            f"the fence holds {kept} of the file's {there.total()} lines; it may be a part of the file or all of it.",
+            hint=_OTHER_WAYS,
+        )
+    known = set(present)
+    sign = next((row for row in rows if row[:1] in {"+", "-"} and row not in known and not only_prose((row,))), None)
+    if sign is not None:
+        raise PatchAmbiguous(
+            f"{sign[:60]!r} in the fence may be a row of a diff or a line of the file.", hint=_OTHER_WAYS
+        )
