@@ -326,7 +326,7 @@ def main(argv: list[str]) -> int:
 
 
 def parse(argv: list[str]) -> Config:
-    """The arguments that `clients/daemon_launcher.py` gives."""
+    """The arguments that `clients/running_daemon.py` gives."""
     parser = argparse.ArgumentParser(prog="orchestrator daemon")
     parser.add_argument("--workspace", required=True)
     parser.add_argument("--state-dir", required=True)

@@ -5,9 +5,9 @@ Clients see `api/` and `core/` only, and speak to the daemon over its socket.
 - `cli/`: the commands of people and scripts. `render/`: answers as lines for a terminal.
 - `stdio_proxy/`: `orchestrator mcp`; standard library only, since every agent waits for its start.
 - `python.py`: `FileAccess`, asynchronous. Its methods come from the catalogue (`operation_methods.py`; types in the
-  `.pyi`, which `make docs` writes); `subscription.py` has its live events.
+  `.pyi`, which `make docs` writes).
 - `connection.py`: the blocking connection of the command line, and what both clients share: callers, calls, refusals.
-- `running_daemon.py` finds the workspace's daemon and waits for it; `daemon_launcher.py` starts it.
+- `running_daemon.py`: the workspace's daemon, found, waited for and started. Standard library only.
 
 Begin with `connection.py`, then `cli/context.py`.
 """

@@ -5,33 +5,24 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
 from orchestrator.api import locations, processes
-from orchestrator.api.feed import SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
+from orchestrator.api.feed import SUBSCRIBE, FeedEnded, FeedEvent, Subscribe
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refusal, refused_text
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
-from orchestrator.clients.running_daemon import find, kill_hint
-from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
+from orchestrator.clients.running_daemon import RemoteError, accepted, kill_hint
+from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 
 R = TypeVar("R", bound=Result)
 
 CONNECT_TIMEOUT_S = 10.0
-
-
-class RemoteError(OrchestratorError):
-    """A refusal, as the daemon sent it."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message, hint=refusal.hint, details=refusal.details, shown=refusal.shown)
-        self.code = refusal.code  # type: ignore[misc]  # the daemon's code, whatever class it has there
-        self.refusal = refusal
-        self.notices: tuple[Notice, ...] = ()
 
 
 class Caller(NamedTuple):
@@ -65,7 +56,7 @@ class Asked(NamedTuple):
     def answer(self, reply: AnyReply) -> Result:
         """The typed result in a reply. Raises RemoteError."""
         if reply.error is not None:
-            refused = RemoteError(reply.error.data)
+            refused = remote_error(reply.error.data)
             refused.notices = reply.notices
             raise refused
         result: Result = msgspec.json.decode(reply.result, type=self.operation.result)
@@ -84,7 +75,11 @@ def asked(id: int, operation: AnyOperation, params: Params) -> Asked:
 
     Raises RemoteError, as the daemon would, for a text that no line can carry.
     """
-    values = _given(params)
+    values = {
+        field.encode_name: value
+        for field in _fields(type(params))
+        if (value := getattr(params, field.name)) != field.default
+    }
     request_id = values.get("request_id")
     if request_id is None and operation.writes and operation.takes("request_id"):
         request_id = values["request_id"] = uuid.uuid4().hex
@@ -94,38 +89,39 @@ def asked(id: int, operation: AnyOperation, params: Params) -> Asked:
         odd = refused_text(msgspec.to_builtins(values))
         if odd is None:
             raise
-        raise RemoteError(refusal(odd)) from error
+        raise remote_error(refusal(odd)) from error
     request = Request(method=operation.name, id=id, params=msgspec.Raw(written))
     return Asked(id, operation, request_id, msgspec.json.encode(request) + b"\n")
 
 
-def welcomed(line: bytes) -> Welcome:
-    """Read the daemon's answer to a preamble. Raises RemoteError, DaemonUnreachable."""
-    if not line.endswith(b"\n"):
-        raise DaemonUnreachable("the daemon closed the connection")
+_fields = cache(msgspec.structs.fields)
+"""msgspec takes a quarter of a millisecond to find them."""
+
+
+def remote_error(refused: Refusal) -> RemoteError:
+    """The refusal as an exception."""
+    return RemoteError(**msgspec.structs.asdict(refused))
+
+
+def welcomed(line: bytes | None) -> Welcome:
+    """Read the daemon's answer to a preamble, if there was one. Raises RemoteError, DaemonUnreachable."""
     try:
-        return msgspec.json.decode(line, type=Welcome)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        refused = msgspec.json.decode(line, type=Refusal)
-    except msgspec.MsgspecError as error:
-        raise DaemonUnreachable("what answers on the socket is not the daemon") from error
-    raise RemoteError(refused)
+        return msgspec.convert(accepted(line or b""), Welcome)
+    except msgspec.ValidationError as error:
+        raise DaemonUnreachable("the daemon did not answer the preamble, or what answers is not the daemon") from error
 
 
-def socket_of(workspace: str | None) -> str:
-    """Where the workspace's daemon listens: by its location file, else by its process.
+def followed(line: bytes | None, position: str) -> FeedEvent:
+    """Read a line of a feed; nothing if the connection has ended.
 
-    Raises DaemonUnreachable, WorkspaceUnknown.
+    Raises DaemonRestarted (its `details` have the position, to go on from), RemoteError where the daemon ends the feed.
     """
-    root = locations.find_workspace(workspace)
-    found = locations.read_location(locations.workspace_id(root))
-    if found is None or found.state != "running":
-        found = find(root)
-    if found is None:
-        raise DaemonUnreachable(f"no daemon runs for {root}")
-    return found.socket
+    if not line:
+        raise DaemonRestarted("the daemon ended while events were followed", details={"after": position})
+    reply = msgspec.json.decode(line, type=AnyReply)
+    if reply.method != "event":
+        raise remote_error(msgspec.json.decode(reply.params, type=FeedEnded).error)
+    return msgspec.json.decode(reply.params, type=FeedEvent)
 
 
 class Connection:
@@ -173,46 +169,27 @@ class Connection:
         """
         self._last += 1
         call = asked(self._last, operation, params)
-        try:
+        with suppress(OSError):  # then its end is read
             self._socket.sendall(call.line)
-            line = self._lines.readline()
-        except OSError as error:
-            raise call.cut_off() from error
-        if not line.endswith(b"\n"):
+        line = self._received()
+        if not line:
             raise call.cut_off()
         reply = msgspec.json.decode(line, type=AnyReply)
         self.notices = reply.notices
         return cast("R", call.answer(reply))
 
-    def subscribe(self, params: Subscribe) -> Subscribed:
-        """Begin a feed, to be read with `events`; the connection is of no other use after. Raises as `call`."""
-        return self.call(SUBSCRIBE, params)
-
-    def events(self) -> Iterator[FeedEvent]:
-        """The events of the feed, without end. Raises DaemonRestarted, RemoteError where the daemon ends it."""
+    def follow(self, params: Subscribe) -> Iterator[FeedEvent]:
+        """The events of a feed, without end; the connection is of no other use. Raises as `call` and `followed`."""
+        position = self.call(SUBSCRIBE, params).after
         while True:
-            try:
-                line = self._lines.readline()
-            except OSError as error:
-                raise DaemonRestarted("the daemon ended while events were followed") from error
-            if not line.endswith(b"\n"):
-                raise DaemonRestarted("the daemon ended while events were followed")
-            reply = msgspec.json.decode(line, type=AnyReply)
-            if reply.method != "event":
-                raise RemoteError(msgspec.json.decode(reply.params, type=FeedEnded).error)
-            yield msgspec.json.decode(reply.params, type=FeedEvent)
+            event = followed(self._received(), position)
+            position = event.seq
+            yield event
 
-
-def _given(params: Params) -> dict[str, Any]:
-    values = {}
-    for attribute, name, default in _fields(type(params)):
-        value = getattr(params, attribute)
-        if default is msgspec.NODEFAULT or value != default:
-            values[name] = value
-    return values
-
-
-@cache
-def _fields(params: type[Params]) -> tuple[tuple[str, str, Any], ...]:
-    """(attribute, name on the wire, default) of each; msgspec takes a quarter of a millisecond to find them."""
-    return tuple((field.name, field.encode_name, field.default) for field in msgspec.structs.fields(params))
+    def _received(self) -> bytes:
+        """The next line; empty at the end of the connection."""
+        try:
+            line = self._lines.readline()
+        except OSError:
+            return b""
+        return line if line.endswith(b"\n") else b""

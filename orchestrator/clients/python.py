@@ -11,34 +11,56 @@ async with FileAccess.connect(agent="reviewer") as files:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Self
 
 import anyio
 import msgspec
-from anyio.abc import SocketStream
+from anyio import to_thread
 
 from orchestrator.api import locations
-from orchestrator.api.feed import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe
+from orchestrator.api.feed import SUBSCRIBE, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result
-from orchestrator.clients.connection import CONNECT_TIMEOUT_S, Asked, Caller, RemoteError, asked, socket_of, welcomed
+from orchestrator.clients.connection import (
+    CONNECT_TIMEOUT_S,
+    Caller,
+    asked,
+    followed,
+    welcomed,
+)
 from orchestrator.clients.operation_methods import OperationMethods
-from orchestrator.clients.subscription import LEAVING_S, Events
+from orchestrator.clients.running_daemon import READY_TIMEOUT_S, RemoteError, Waiting, running
 from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
-__all__ = ["FileAccess", "RemoteError", "Replacement"]
+__all__ = ["Events", "FileAccess", "RemoteError", "Replacement"]
 
 SEND_TIMEOUT_S = 30.0
 MOST_NOTICES = 100
 """That wait to be taken; the oldest fall out."""
 
-Answered = Callable[[Result], None]
-"""Called with a result before the next line is read."""
+
+class Events:
+    """An async iterator of events. `position` is the last one given out, as `"@N"`.
+
+    Raises DaemonRestarted when the connection ends (its `details` have `after`, to subscribe again
+    with and miss nothing), RemoteError when the daemon ends the feed.
+    """
+
+    def __init__(self, lines: LineStream, position: str) -> None:
+        self._lines, self.position = lines, position
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> FeedEvent:
+        event = followed(await self._lines.receive(MAX_REPLY_BYTES), self.position)
+        self.position = event.seq
+        return event
 
 
 class FileAccess(OperationMethods):
@@ -49,11 +71,10 @@ class FileAccess(OperationMethods):
     where the daemon ends while they are open (its `details` may name the `request_id` to send again).
     """
 
-    def __init__(self, stream: SocketStream, lines: LineStream, welcome: Welcome) -> None:
-        self._stream, self._lines = stream, lines
+    def __init__(self, path: str, caller: Caller, lines: LineStream, welcome: Welcome) -> None:
+        self._path, self._caller, self._lines = path, caller._replace(session=welcome.session), lines
         self.session, self.agent, self.workspace = welcome.session, welcome.agent, welcome.workspace
-        self._open: dict[int, _Waiting] = {}
-        self._feeds: dict[int, Events] = {}
+        self._open: dict[int | str | None, _Waiting] = {}
         self._last = 0
         self._ended = False
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
@@ -75,29 +96,27 @@ class FileAccess(OperationMethods):
         session: str | None = None,
         socket: str | None = None,
     ) -> AsyncIterator[Self]:
-        """Connect to the workspace's running daemon; without agent and token as the person who runs this.
+        """Connect to the workspace's daemon, waited for while it starts; without agent and token as the person.
 
-        `socket` skips the look-up of the workspace's location.
+        `socket`: where it listens, for whoever knows.
 
         Raises DaemonUnreachable, WorkspaceUnknown, RemoteError.
         """
-        path = socket if socket is not None else socket_of(workspace)
-        try:
-            locations.check_socket_directory(path.rpartition("/")[0])
-            stream = await anyio.connect_unix(path)
-        except OSError as error:
-            raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
+        path, caller = socket, Caller(agent, token, session, "python")
+        if path is None:
+            root = locations.find_workspace(workspace)
+            found = await to_thread.run_sync(running, root, None, Waiting(READY_TIMEOUT_S), abandon_on_cancel=True)
+            path = found.socket
         failure: Exception | None = None
-        async with stream:
-            with LineStream(stream) as lines:
-                files = cls(stream, lines, await _introduced(lines, Caller(agent, token, session, "python")))
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(files._receive)
-                    try:
-                        yield files
-                    except Exception as error:  # noqa: BLE001  # raised below, where the group can't wrap it
-                        failure = error
-                    tasks.cancel_scope.cancel()
+        async with _connected(path, caller) as (lines, welcome):
+            files = cls(path, caller, lines, welcome)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(files._receive)
+                try:
+                    yield files
+                except Exception as error:  # noqa: BLE001  # raised below, where the group can't wrap it
+                    failure = error
+                tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
@@ -112,39 +131,28 @@ class FileAccess(OperationMethods):
     ) -> AsyncIterator[Events]:
         """Every event after `after` (without it: from now on) that the caller may see, as it happens.
 
-        `stale_for`: only others' changes that leave what this session has read out of date.
+        `stale_for`: only others' changes that leave what this session has read out of date. The events come on a
+        connection of their own, in the same session: a reader that is slow holds up no call.
 
         Raises RemoteError (`version_unknown` where `after` is beyond the journal's end).
         """
         wanted = Subscribe(after=after, kinds=tuple(kinds), globs=tuple(globs), stale_for=stale_for)
+        call = asked(1, SUBSCRIBE, wanted)
+        async with _connected(self._path, self._caller) as (lines, _):
+            await lines.send(call.line)
+            line = await lines.receive(MAX_REPLY_BYTES)
+            if line is None:
+                raise call.cut_off()
+            begun = call.answer(msgspec.json.decode(line, type=AnyReply))
+            assert isinstance(begun, Subscribed)
+            yield Events(lines, begun.after)
 
-        def answered(answer: Result) -> None:
-            if isinstance(answer, Subscribed):
-                events.started(answer)
-                self._feeds[answer.subscription] = events
-
-        async def begin(position: str | int | None) -> None:
-            await self._call(SUBSCRIBE, msgspec.structs.replace(wanted, after=position), answered)
-
-        async def end(subscription: int) -> None:
-            self._feeds.pop(subscription, None)
-            await self._call(UNSUBSCRIBE, Unsubscribe(subscription=subscription))
-
-        events = Events(begin, end)
-        await begin(after)
-        try:
-            yield events
-        finally:
-            with anyio.move_on_after(LEAVING_S, shield=True):
-                await events.close()
-            self._feeds.pop(events.subscription, None)
-
-    async def _call(self, operation: AnyOperation, params: Params, answered: Answered | None = None) -> Result:
+    async def _call(self, operation: AnyOperation, params: Params) -> Result:
         self._last += 1
         call = asked(self._last, operation, params)
         if self._ended:
             raise DaemonUnreachable("the daemon has closed the connection")
-        waiting = self._open[call.id] = _Waiting(call, answered)
+        waiting = self._open[call.id] = _Waiting()
         try:
             await self._send(call.line)
             await waiting.done.wait()
@@ -161,63 +169,44 @@ class FileAccess(OperationMethods):
         if scope.cancelled_caught:
             self._end()
             self._lines.close()
-            await self._stream.aclose()
 
     async def _receive(self) -> None:
-        try:
+        with suppress(FrameTooLarge, msgspec.MsgspecError):  # what answers is not the daemon: it is as if it were gone
             while (line := await self._lines.receive(MAX_REPLY_BYTES)) is not None:
                 reply = msgspec.json.decode(line, type=AnyReply)
-                if reply.method:
-                    self._take(reply)
                 self._notices.extend(reply.notices)
-                waiting = self._open.get(reply.id) if isinstance(reply.id, int) else None
+                waiting = self._open.get(reply.id)
                 if waiting is not None:
-                    waiting.take(reply)
-        except (FrameTooLarge, msgspec.MsgspecError):
-            pass  # what answers is not the daemon any more: the calls end as if it were gone
+                    waiting.reply = reply
+                    waiting.done.set()
         self._end()
-
-    def _take(self, line: AnyReply) -> None:
-        """A line that answers no call: an event for a subscription, if it is still wanted."""
-        events = self._feeds.get(msgspec.json.decode(line.params, type=_OfFeed).subscription)
-        if events is not None:
-            events.take(line.method, line.params)
 
     def _end(self) -> None:
         self._ended = True
-        for events in self._feeds.values():
-            events.cut_off()
         for waiting in self._open.values():
             waiting.done.set()
 
 
 class _Waiting:
-    """A call that waits for its reply; none by the time it is done: the connection ended."""
+    """What a call waits for; no reply by the time it is done: the connection ended."""
 
-    def __init__(self, call: Asked, answered: Answered | None = None) -> None:
-        self.call, self._answered = call, answered
+    def __init__(self) -> None:
         self.done = anyio.Event()
         self.reply: AnyReply | None = None
 
-    def take(self, reply: AnyReply) -> None:
-        """The reply; what waits for the answer itself hears of it before the next line is read."""
-        self.reply = reply
-        if self._answered is not None and reply.error is None:
-            self._answered(self.call.answer(reply))
-        self.done.set()
 
-
-class _OfFeed(msgspec.Struct):
-    subscription: int
-
-
-async def _introduced(lines: LineStream, caller: Caller) -> Welcome:
+@asynccontextmanager
+async def _connected(path: str, caller: Caller) -> AsyncIterator[tuple[LineStream, Welcome]]:
+    """A connection of the caller. Raises DaemonUnreachable, RemoteError."""
     try:
-        with anyio.fail_after(CONNECT_TIMEOUT_S):
-            await lines.send(caller.preamble())
-            line = await lines.receive(MAX_REPLY_BYTES)
-    except TimeoutError as error:
-        raise DaemonUnreachable("the daemon did not answer the preamble") from error
-    if line is None:
-        raise DaemonUnreachable("the daemon did not answer the preamble")
-    return welcomed(line + b"\n")
+        locations.check_socket_directory(path.rpartition("/")[0])
+        stream = await anyio.connect_unix(path)
+    except OSError as error:
+        raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
+    async with stream:
+        with LineStream(stream) as lines:
+            line = None
+            with anyio.move_on_after(CONNECT_TIMEOUT_S):
+                await lines.send(caller.preamble())
+                line = await lines.receive(MAX_REPLY_BYTES)
+            yield lines, welcomed(line)

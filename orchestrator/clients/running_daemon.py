@@ -1,18 +1,22 @@
-"""The daemon that serves a workspace: found, waited for, and seen to its end. Standard library only."""
+"""The daemon that serves a workspace: found, waited for, started, and seen to its end. Standard library only."""
 
 # Importing pathlib would take 6 ms of the stdio transport's 45.
-# ruff: noqa: PTH111, PTH112, PTH120
+# ruff: noqa: PTH103, PTH111, PTH112, PTH120, PTH123
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, Literal
 
 from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location, SocketDirectoryUnsafe
-from orchestrator.core.errors import DaemonUnreachable, OperatorError, WorkspaceHeld
+from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
+from orchestrator.core.system_errors import state_trouble
 
 LISTENING_TIMEOUT_S = 10.0
 """How long a daemon that serves may be without its socket; it puts it back within two seconds."""
@@ -22,6 +26,39 @@ LOOK_S = 0.1
 
 ENDING_TIMEOUT_S = 30.0
 """How long a stopped daemon may take for its last calls and its journal."""
+
+READY_TIMEOUT_S = 60.0
+"""How long a client waits that can't show how far a start is; the daemon goes on with it in any case."""
+
+DETACHED = "--detached"
+"""Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
+
+POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
+
+NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
+"""Prefixes of variables that no policy passes on: a session, an approver code, and what decides which code runs."""
+
+KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+"""The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
+
+
+class RemoteError(OrchestratorError):
+    """A refusal, as the daemon sent it."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        details: Mapping[str, Any] | None = None,
+        shown: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, details=details, shown=shown)
+        self.code = code  # type: ignore[misc]  # the daemon's code, whatever class it has there
+
+
+class DaemonDied(DaemonUnreachable):
+    """The daemon ended before it was ready, without a word. Another start may succeed."""
 
 
 class StateDirectoryInUse(
@@ -52,6 +89,21 @@ class Waiting:
                 hint=f"It goes on starting; try again later, or see {state_dir}/daemon.log.",
             )
         return min(most, left)
+
+
+def accepted(line: bytes) -> dict[str, Any] | None:
+    """A daemon's answer to a preamble, or when it is ready; None: the line is no such answer. Raises RemoteError."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return None
+    match answer:
+        case {"ok": True}:
+            return dict(answer)
+        case {"ok": False, "code": str(code), "message": str(message)}:
+            raise RemoteError(code, message, str(answer.get("hint", "")), answer.get("details"))
+        case _:
+            return None
 
 
 def find(root: str, state_dir: str | None = None) -> Location | None:
@@ -98,6 +150,14 @@ def wait_for(root: str, state_dir: str | None = None, waiting: Waiting | None = 
                 f"process {pid} holds {directory} and does not listen", hint="`orchestrator stop` ends it."
             )
         time.sleep(waiting.left_s(directory, LOOK_S))
+    return found
+
+
+def running(root: str, state_dir: str | None = None, waiting: Waiting | None = None) -> Location:
+    """The workspace's daemon. Raises as `wait_for`, and DaemonUnreachable where there is none."""
+    found = wait_for(root, state_dir, waiting)
+    if found is None:
+        raise DaemonUnreachable(f"no daemon runs for {root}")
     return found
 
 
@@ -149,3 +209,156 @@ def readable(fd: int, timeout_s: float) -> bool:
 def kill_hint(pid: int) -> str:
     """What to do about a daemon that hangs."""
     return f"Wait, or end it with `kill -9 {pid}`: no acknowledged change is lost, the next start recovers the rest."
+
+
+# --- started -----------------------------------------------------------------------------
+
+
+def ensure(
+    root: str,
+    state_dir: str | None = None,
+    *,
+    options: Sequence[str] = (),
+    waiting: Waiting | None = None,
+) -> tuple[Location, bool]:
+    """The location of the workspace's daemon, started if none answers; and whether this call started it.
+
+    `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
+    coming up, or ending, is waited for. Raises RemoteError with the daemon's own message, DaemonDied,
+    and what `wait_for` and `locations.socket_path` raise.
+    """
+    found = find(root, state_dir)
+    if found is not None:
+        return found, False
+    identity = locations.workspace_id(root)
+    wanted = locations.state_directory(identity, state_dir)
+    with _locked(locations.start_lock(identity)):
+        waiting = waiting or Waiting(READY_TIMEOUT_S)
+        while (found := wait_for(root, state_dir, waiting)) is None:
+            try:
+                return _start(root, wanted, options, waiting), True
+            except RemoteError as error:
+                # Whoever was started before us, and was not heard of, has the state directory by now.
+                if error.code != "workspace_held" or processes.holder_of(wanted) is None:
+                    raise
+        return found, False
+
+
+def command(root: str, state_dir: str, options: Sequence[str] = (), variables: int | None = None) -> list[str]:
+    """The daemon's command line, with the descriptor of `variables_for_programs`.
+
+    -P: a folder named `orchestrator` where it starts is not imported.
+    """
+    socket = locations.socket_path(locations.workspace_id(root))
+    return [
+        *(sys.executable, "-P", "-m", "orchestrator", "daemon"),
+        *("--workspace", root, "--state-dir", state_dir, "--socket", socket),
+        *options,
+        *(() if variables is None else ("--variables-fd", str(variables))),
+    ]
+
+
+def environment(state_dir: str) -> dict[str, str]:
+    """What of our environment the daemon gets: the usual, and what the policy's plugins are to have."""
+    kept = {name: os.environ[name] for name in (*KEPT, *_named(state_dir, "plugins")) if name in os.environ}
+    kept.setdefault("HOME", locations.home_directory())
+    return kept
+
+
+def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> int | None:
+    """An inheritable descriptor with the variables that the policy names for reviewers; None where there are none.
+
+    The daemon passes it on to the programs and never reads it, so an API key is in no daemon. It is memory alone
+    where the system has such files, else a file without a name.
+    """
+    names = [name for name in _named(state_dir, "reviewer") if name in environment]
+    if not names:
+        return None
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("variables")
+    else:  # macOS
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    with open(fd, "wb", closefd=False) as file:
+        file.writelines(os.fsencode(f"{name}={environment[name]}\0") for name in names)
+    os.set_inheritable(fd, True)
+    return fd
+
+
+def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
+    """The variables that the operator's policy names there; the daemon reports what is wrong with it."""
+    import tomllib
+
+    try:
+        with open(f"{state_dir}/{POLICY_FILE}", "rb") as file:
+            policy = tomllib.load(file)
+    except (OSError, ValueError):
+        return []
+    found = policy.get(table)
+    lists = [item.get("env") for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
+    names = [name for named in lists if isinstance(named, list) for name in named]
+    return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """One starter at a time; the others wait for it, and it waits READY_TIMEOUT_S at most."""
+    import fcntl
+
+    with open(_private_file(path, os.O_RDWR), "r+b", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _private_file(path: str, flags: int) -> int:
+    """Open a file of ours; it and its directory are made where they are missing. Raises as `state_trouble`."""
+    try:
+        os.makedirs(path.rpartition("/")[0], mode=0o700, exist_ok=True)
+        return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise state_trouble(error, path) from error
+
+
+def _start(root: str, state_dir: str, options: Sequence[str], waiting: Waiting) -> Location:
+    import subprocess
+    import threading
+
+    log = f"{state_dir}/daemon.log"
+    reading, ready_fd = os.pipe()
+    variables = variables_for_programs(state_dir, os.environ)
+    passed = [] if variables is None else [variables]
+    try:
+        with open(ready_fd, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
+            daemon = subprocess.Popen(
+                [*command(root, state_dir, options, variables), "--ready-fd", str(ready_fd), DETACHED],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env=environment(state_dir),
+                pass_fds=(ready_fd, *passed),
+                start_new_session=True,
+            )
+        threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
+        line = _first_line(reading, state_dir, waiting)
+    finally:
+        for fd in (reading, *passed):
+            os.close(fd)
+    ready = accepted(line)
+    if ready is None:
+        raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")
+    return Location(ready["workspace"], ready["state_dir"], ready["socket"], ready["pid"], "running")
+
+
+def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
+    """Up to the newline or the end of the pipe. Raises DaemonUnreachable when the time is over."""
+    line = b""
+    while b"\n" not in line:
+        if readable(fd, waiting.left_s(state_dir, 1.0)):
+            piece = os.read(fd, 65536)
+            if not piece:
+                break
+            line += piece
+    return line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from orchestrator.api import session_operations as a
 from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
 from orchestrator.core.projections.tags import entry_rank
@@ -187,6 +187,7 @@ class SessionLifecycle:
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
         self._left: list[Session] = []  # open when the last daemon ended
+        self._connections = Counter[SessionId]()
         self._log = logger("engine")
 
     def begin(self) -> None:
@@ -203,6 +204,7 @@ class SessionLifecycle:
 
     async def opened(self, caller: Caller, client: str) -> None:
         """Note that a session opened, or was resumed."""
+        self._connections[caller.session] += 1
         event = SessionOpened(
             session=caller.session,
             agent=caller.agent,
@@ -214,7 +216,11 @@ class SessionLifecycle:
         await self._note(caller, event)
 
     async def closed(self, caller: Caller) -> None:
-        """Note that a session closed."""
+        """Note that a session closed, if that was its last connection."""
+        self._connections[caller.session] -= 1
+        if self._connections[caller.session]:
+            return
+        del self._connections[caller.session]
         self._noticer.forget(caller.session)
         await self._note(caller, SessionClosed(session=caller.session))
 

@@ -82,8 +82,15 @@ class FakeDaemon:
         locations.write_location(locations.Location(str(self.root), state_dir, self.path, os.getpid(), state))
 
     def accept(self) -> Conversation:
+        """The next connection on which somebody speaks; one that ends in silence only asked whether anybody listens."""
         assert self._listener is not None
-        conversation = Conversation(self._listener.accept()[0])
+        while True:
+            connection = self._listener.accept()[0]
+            connection.settimeout(PATIENCE_S)
+            if connection.recv(1, socket.MSG_PEEK):
+                break
+            connection.close()
+        conversation = Conversation(connection)
         self._open.append(conversation)
         return conversation
 
@@ -119,6 +126,7 @@ class RpcDaemon:
         self._ending = True
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as poke:
             poke.connect(self.path)
+            poke.sendall(b"\n")
         self._thread.join(PATIENCE_S)
         self._daemon.close()
 
@@ -133,13 +141,10 @@ class RpcDaemon:
                 conversation.close()
 
     def _converse(self, conversation: Conversation) -> None:
-        first = conversation.line()
-        if not first:
-            return  # only a probe
-        preamble = json.loads(first)
+        preamble = conversation.heard()
         self.preambles.append(preamble)
         if preamble.get("session") and self.refuse_session is not None:
-            conversation.say_bytes(msgspec.json.encode(self.refuse_session) + b"\n")
+            conversation.say({"ok": False, **msgspec.to_builtins(self.refuse_session)})
             return
         session = preamble.get("session") or f"s-{len(self.preambles)}"
         conversation.say({"ok": True, "session": session, "agent": "a", "asserted": True, "workspace": "/w"})

@@ -15,11 +15,11 @@ import pytest
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import STOP
-from orchestrator.api.framing import PROTOCOL, Preamble, Refusal
+from orchestrator.api.framing import PROTOCOL, Preamble, Refusal, refusal
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT
-from orchestrator.clients.connection import Caller, Connection, RemoteError, asked, socket_of
-from orchestrator.clients.python import FileAccess, Replacement
+from orchestrator.clients.connection import Caller, Connection, asked
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 from tests.clients.fakes import FakeDaemon, RpcDaemon
 from tests.docs.client_stub import STUB, stub
@@ -60,7 +60,7 @@ def rpc(workspace: Path) -> Iterator[RpcDaemon]:
 
 
 def test_a_typed_call(rpc: RpcDaemon) -> None:
-    with Connection(socket_of(None), Caller(client="t")) as connection:
+    with Connection(rpc.path, Caller(client="t")) as connection:
         assert connection.welcome.session == "s-1"
         assert connection.call(READ_FILE, p.ReadFile(path="a.py")) == TEXT
         assert connection.call(EDIT_FILE, p.EditFile("a", ())) == APPLIED
@@ -73,36 +73,45 @@ def test_a_typed_call(rpc: RpcDaemon) -> None:
 
 @pytest.mark.parametrize("caller", [Caller(agent="a"), Caller(token="t")])
 def test_an_agent_is_no_person(rpc: RpcDaemon, caller: Caller) -> None:
-    Connection(socket_of(None), caller).close()
+    Connection(rpc.path, caller).close()
     assert "person" not in rpc.preambles[0]
 
 
 def test_a_refusal_is_raised_whole(rpc: RpcDaemon) -> None:
-    with Connection(socket_of(None), Caller()) as connection:
+    with Connection(rpc.path, Caller()) as connection:
         with pytest.raises(RemoteError, match="a rule says no") as caught:
             connection.call(DELETE_FILE, p.DeleteFile(path="a"))
-        assert caught.value.refusal == DENIED
+        assert refusal(caught.value) == DENIED
         assert (caught.value.code, caught.value.hint, caught.value.shown) == ("denied", "Do not.", "1  x")
         assert connection.call(READ_FILE, p.ReadFile(path="a.py")) == TEXT
 
 
-@pytest.mark.usefixtures("rpc")
-def test_the_end_of_the_daemon_names_the_request() -> None:
-    with Connection(socket_of(None), Caller()) as connection, pytest.raises(DaemonRestarted) as caught:
+def test_the_end_of_the_daemon_names_the_request(rpc: RpcDaemon) -> None:
+    with Connection(rpc.path, Caller()) as connection, pytest.raises(DaemonRestarted) as caught:
         connection.call(REVERT, p.Revert(change="@3", request_id="mine"))
     assert caught.value.details == {"request_id": "mine"}
+
+
+def connect() -> None:
+    async def main() -> None:
+        async with FileAccess.connect():
+            raise AssertionError("nobody answers")
+
+    anyio.run(main)
 
 
 @pytest.mark.usefixtures("workspace")
 def test_no_daemon() -> None:
     with pytest.raises(DaemonUnreachable, match="no daemon runs"):
-        Connection(socket_of(None), Caller())
+        connect()
 
 
 def test_nothing_answers(daemon: FakeDaemon) -> None:
     daemon.deafen()
+    with pytest.raises(DaemonUnreachable, match="no daemon runs"):
+        connect()
     with pytest.raises(DaemonUnreachable, match="nothing answers"):
-        Connection(socket_of(None), Caller())
+        Connection(daemon.path, Caller())
 
 
 def test_a_request_id_only_where_there_is_a_place_for_it() -> None:

@@ -21,7 +21,7 @@ from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import Result
 from orchestrator.clients.connection import asked
-from orchestrator.clients.python import Answered, FileAccess
+from orchestrator.clients.python import FileAccess
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.administration import DaemonFacts
@@ -48,13 +48,13 @@ class Within(FileAccess):
     """
 
     def __init__(self, dispatcher: Dispatcher, caller: Caller) -> None:
-        self._dispatcher, self._caller = dispatcher, caller
+        self._dispatcher, self._caller_within = dispatcher, caller
 
-    async def _call(self, operation: AnyOperation, params: Params, answered: Answered | None = None) -> Result:
+    async def _call(self, operation: AnyOperation, params: Params) -> Result:
         call = asked(0, operation, params)
         values = msgspec.json.decode(call.line)["params"]
         request = Request(method=operation.name, params=msgspec.Raw(msgspec.json.encode(values)))
-        result = await self._dispatcher.run(self._caller, request)
+        result = await self._dispatcher.run(self._caller_within, request)
         decoded: Result = msgspec.json.decode(msgspec.json.encode(result), type=operation.result)
         return decoded
 

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from orchestrator.api.locations import workspace_id
-from orchestrator.clients.daemon_launcher import variables_for_programs, variables_option
 from orchestrator.clients.python import FileAccess
+from orchestrator.clients.running_daemon import variables_for_programs
 from tests.daemon.forked_process import ForkedProcess
 
 READY_S = 60
@@ -89,8 +89,9 @@ class RunningDaemon:
     def _execute(
         self, options: tuple[str, ...], ready: int, variables: int | None, log: int
     ) -> subprocess.Popen[bytes]:
+        handed = () if variables is None else ("--variables-fd", str(variables))
         return subprocess.Popen(
-            [sys.executable, *self._module, *options, "--ready-fd", str(ready), *variables_option(variables)],
+            [sys.executable, *self._module, *options, "--ready-fd", str(ready), *handed],
             pass_fds=(ready,) if variables is None else (ready, variables),
             env={"PYTHONPATH": os.getcwd(), **self.env},
             stdin=subprocess.DEVNULL,

@@ -6,14 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.api.blame import PathChanged
 from orchestrator.api.feed import FeedEvent
-from orchestrator.clients.python import FileAccess, RemoteError
-from orchestrator.clients.subscription import MOST_WAITING, Events
+from orchestrator.clients.python import Events, FileAccess, RemoteError
 from orchestrator.core.errors import DaemonRestarted
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -88,7 +89,7 @@ async def test_pages_meet_without_gap_or_overlap(daemon: RunningDaemon) -> None:
         with pytest.raises(RemoteError, match="which ends at @") as refused:
             await alice.changes_since("@99999")
         assert refused.value.code == "version_unknown"
-        assert number(refused.value.refusal.details["head"]) > number(versions[-1])
+        assert number(refused.value.details["head"]) > number(versions[-1])
 
 
 # --- the feed -----------------------------------------------------------------------------------
@@ -180,12 +181,13 @@ async def test_a_reader_that_does_not_read_holds_nobody_up(daemon: RunningDaemon
     assert numbers == list(range(1, number(last) + 1))
 
 
-async def test_a_client_whose_queue_is_full_asks_again(daemon: RunningDaemon) -> None:
+async def test_a_client_that_reads_late_holds_up_none_of_its_calls(daemon: RunningDaemon) -> None:
+    padding = "x" * 200
     async with daemon.client() as person, daemon.client("alice") as alice, person.subscribe(after=0) as events:
-        for n in range(MOST_WAITING + 300):
-            await alice.begin_task(f"{n}")
+        for n in range(1300):
+            await alice.begin_task(f"{n} {padding}")
             if n % 100 == 0:
-                await person.status()  # its connection answers meanwhile
+                await person.status()
         last = await wrote(alice, "last.txt")
         seen = await until(events, lambda event: event.seq == last)
     assert [number(event.seq) for event in seen] == list(range(1, number(last) + 1))
@@ -243,12 +245,57 @@ async def test_what_a_subscription_refuses(daemon: RunningDaemon) -> None:
 async def test_no_event_follows_the_end_of_a_subscription(daemon: RunningDaemon) -> None:
     async with daemon.client() as person, daemon.client("alice") as alice:
         async with person.subscribe() as first, person.subscribe() as second:
-            assert first.subscription != second.subscription
             last = await wrote(alice, "a.py")
             await until(first, lambda event: event.seq == last)
             await until(second, lambda event: event.seq == last)
         await wrote(alice, "b.py")
         assert (await person.status()).approvals == 0
+
+
+async def test_no_event_follows_the_answer_to_unsubscribe(daemon: RunningDaemon) -> None:
+    """On the bare socket, where one connection may have several subscriptions."""
+    async with daemon.client("alice") as alice, await anyio.connect_unix(str(daemon.socket)) as bare:
+        lines = BufferedByteReceiveStream(bare)
+
+        async def heard() -> dict[str, Any]:
+            with anyio.fail_after(WAIT_S):
+                message = json.loads(await lines.receive_until(b"\n", 1_000_000))
+            assert isinstance(message, dict)
+            return message
+
+        await bare.send(b'{"orchestrator": 1, "transport": "rpc", "person": true}\n')
+        await heard()
+        for id in (1, 2):
+            wanted = {"kinds": ["change_applied"]}
+            await bare.send(json.dumps({"id": id, "method": "subscribe", "params": wanted}).encode() + b"\n")
+            assert (await heard())["result"]["subscription"] == id
+        await wrote(alice, "a.py")
+        assert {(await heard())["params"]["subscription"] for _ in range(2)} == {1, 2}
+        for id, found in ((3, True), (4, False)):
+            ended = {"id": id, "method": "unsubscribe", "params": {"subscription": 1}}
+            await bare.send(json.dumps(ended).encode() + b"\n")
+            assert (await heard())["result"].get("found", False) == found
+        for path in ("b.py", "c.py"):
+            await wrote(alice, path)
+            event = (await heard())["params"]
+            assert (event["subscription"], event["path"]) == (2, path)
+
+
+async def test_a_session_ends_with_its_last_connection(daemon: RunningDaemon) -> None:
+    async with daemon.client() as person:
+
+        async def closed(events: Events) -> list[str | None]:
+            seen = await until(events, lambda event: event.kind == "session_closed")
+            return [event.session for event in seen if event.kind == "session_closed"]
+
+        async with person.subscribe(kinds=["session_closed"]) as ends:
+            async with daemon.client("alice") as alice:
+                async with alice.subscribe():
+                    pass
+                async with daemon.client("bob") as bob:
+                    pass
+                assert await closed(ends) == [bob.session], "alice's is open"
+            assert await closed(ends) == [alice.session]
 
 
 async def test_a_revoked_agent_is_told_no_more(daemon: RunningDaemon) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.api.framing import refusal
 from orchestrator.clients.python import RemoteError, Replacement
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -46,7 +47,7 @@ async def test_the_addresses_of_remotes_stay_unread(daemon: RunningDaemon) -> No
         for call in (alice.read_file(".git/config"), alice.read_file("./.GIT/config")):
             with pytest.raises(RemoteError) as refused:
                 await call
-            assert "t0ken" not in str(refused.value.refusal)
+            assert "t0ken" not in str(refusal(refused.value))
             assert refused.value.code in ("denied", "file_not_found")
         assert not (await alice.search_content("t0ken", path=".")).hits
         with pytest.raises(RemoteError) as refused:

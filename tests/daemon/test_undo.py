@@ -176,7 +176,7 @@ async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[st
             with pytest.raises(RemoteError) as refused:
                 await alice.rollback(**wanted)  # type: ignore[arg-type]  # a table of calls
             assert refused.value.code == code
-            assert refused.value.refusal.hint
+            assert refused.value.hint
             assert tree(free.workspace) == before
 
 
@@ -550,7 +550,7 @@ async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: Runni
             with pytest.raises(RemoteError) as refused:
                 await alice.apply_patch(patch)
             assert refused.value.code == "changes_conflict"
-            assert [item["path"] for item in refused.value.refusal.details["files"]] == ["b.txt"]
+            assert [item["path"] for item in refused.value.details["files"]] == ["b.txt"]
             assert tree(free.workspace) == without(b_txt={1: "bob"})
 
 

@@ -21,10 +21,9 @@ from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
-from orchestrator.clients.connection import Caller, Connection, RemoteError
-from orchestrator.clients.running_daemon import Waiting, wait_for
+from orchestrator.clients.connection import Caller, Connection
+from orchestrator.clients.running_daemon import RemoteError, Waiting, running
 from orchestrator.core.characters import shows
-from orchestrator.core.errors import DaemonUnreachable
 
 Given = ParamSpec("Given")
 P = TypeVar("P", bound=Params)
@@ -57,12 +56,9 @@ class Settings:
         return locations.state_directory(locations.workspace_id(self.root), self.state_dir)
 
     def daemon(self) -> locations.Location:
-        """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `wait_for`."""
+        """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `running`."""
         with terminal.progress() as doing:
-            found = wait_for(self.root, self.state_dir, Waiting(doing=doing))
-        if found is None:
-            raise DaemonUnreachable(f"no daemon runs for {self.root}")
-        return found
+            return running(self.root, self.state_dir, Waiting(doing=doing))
 
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""

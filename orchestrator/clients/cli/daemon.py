@@ -18,12 +18,12 @@ from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import APPROVER_CREATE, STATUS, STOP
-from orchestrator.clients import daemon_launcher
+from orchestrator.clients import running_daemon
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.render.text import facts
-from orchestrator.clients.running_daemon import ending
+from orchestrator.clients.running_daemon import Waiting, ending
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -53,8 +53,8 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     if foreground:
         _become_daemon(root, settings.state_dir, options)
     with terminal.progress() as doing:
-        location, started = daemon_launcher.ensure(
-            root, settings.state_dir, options=options, timeout_s=None, doing=doing
+        location, started = running_daemon.ensure(
+            root, settings.state_dir, options=options, waiting=Waiting(doing=doing)
         )
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
@@ -136,12 +136,10 @@ def completion(context: click.Context, shell: str) -> int:
 
 
 def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -> NoReturn:
-    identity = locations.workspace_id(root)
-    state = locations.state_directory(identity, state_dir)
-    variables = daemon_launcher.variables_option(daemon_launcher.variables_for_programs(state, os.environ))
-    command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options, *variables]
+    state = locations.state_directory(locations.workspace_id(root), state_dir)
+    command = running_daemon.command(root, state, options, running_daemon.variables_for_programs(state, os.environ))
     os.chdir("/")
-    os.execve(command[0], command, daemon_launcher.environment(state))
+    os.execve(command[0], command, running_daemon.environment(state))
 
 
 def _connecting(workspace: str) -> dict[str, str]:

@@ -77,11 +77,10 @@ def _follow(settings: Settings, wanted: Subscribe) -> int:
     while True:
         try:
             with settings.connect() as connection:
-                wanted = msgspec.structs.replace(wanted, after=connection.subscribe(wanted).after)
-                for event in connection.events():
+                for event in connection.follow(wanted):
                     _print_event(event, as_json=settings.json)
-                    wanted = msgspec.structs.replace(wanted, after=event.seq)
-        except DaemonRestarted:
+        except DaemonRestarted as ended:
+            wanted = msgspec.structs.replace(wanted, after=ended.details.get("after", wanted.after))
             give_up = time.monotonic() + RECONNECT_S
         except DaemonUnreachable:
             if time.monotonic() > give_up:

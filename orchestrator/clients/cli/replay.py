@@ -10,7 +10,8 @@ import click
 from orchestrator.api import time_travel as t
 from orchestrator.clients.cli.context import Command, Settings, usage
 from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPathRefused
-from orchestrator.clients.connection import Connection, RemoteError
+from orchestrator.clients.connection import Connection
+from orchestrator.clients.running_daemon import RemoteError
 
 _REASONS = {
     "policy": "policy keeps its content from you",

@@ -14,9 +14,7 @@ import sys
 from typing import Any
 
 from orchestrator.api import locations
-from orchestrator.clients import daemon_launcher
-from orchestrator.clients.daemon_launcher import DaemonDied, DaemonRefused
-from orchestrator.clients.running_daemon import find, keeps_state_in
+from orchestrator.clients.running_daemon import DaemonDied, RemoteError, accepted, ensure, find, keeps_state_in
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
 from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
@@ -69,10 +67,10 @@ class Dialler:
         elif session is not None and find(self._root, self._state_dir) is None:
             raise StillUnreachable("its location file was removed")
         try:
-            location, _ = daemon_launcher.ensure(self._root, self._state_dir)
+            location, _ = ensure(self._root, self._state_dir)
         except DaemonDied as error:
             raise StillUnreachable(f"{error.message}. {error.hint}") from error
-        except (DaemonRefused, WorkspaceHeld) as error:
+        except (RemoteError, WorkspaceHeld) as error:
             if error.code == "workspace_held" and session is not None:
                 raise StillUnreachable("the old one is still ending") from error
             raise
@@ -81,7 +79,7 @@ class Dialler:
     def _resumed(self, path: str, session: str | None) -> Link:
         try:
             return self._link(path, session or self._first_session)
-        except DaemonRefused as error:
+        except RemoteError as error:
             if session is None or error.code != "session_unknown":
                 raise
             return self._link(path, None)
@@ -91,7 +89,7 @@ class Dialler:
         try:
             connection.sendall(locations.preamble("mcp", session=session, **self._introduction))
             lines = connection.makefile("rb")
-            welcome = daemon_launcher.accepted(lines.readline())
+            welcome = accepted(lines.readline())
             if welcome is None or "session" not in welcome:
                 raise ConnectionResetError("the daemon closed the connection, or what answers is not the daemon")
             connection.settimeout(None)

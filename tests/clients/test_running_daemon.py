@@ -10,11 +10,12 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.api import locations
-from orchestrator.clients import daemon_launcher, running_daemon
+from orchestrator.clients import running_daemon
 from orchestrator.core.errors import DaemonUnreachable
 
 LISTENER = """
@@ -42,11 +43,13 @@ LISTENER = """
 def play(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Have `script` started in the daemon's place."""
 
-    def command(root: str, state_dir: str, path: str) -> list[str]:
-        options = ["--workspace", root, "--state-dir", state_dir, "--socket", path]
-        return [sys.executable, "-c", textwrap.dedent(script), *options]
+    given = running_daemon.command
 
-    monkeypatch.setattr(daemon_launcher, "command", command)
+    def command(*arguments: Any) -> list[str]:
+        options = given(*arguments)
+        return [sys.executable, "-c", textwrap.dedent(script), *options[options.index("--workspace") :]]
+
+    monkeypatch.setattr(running_daemon, "command", command)
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def many_files() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many_files", "listener")
 def test_a_program_with_many_open_files_starts_one(workspace: Path, home: Path) -> None:
-    _, started = daemon_launcher.ensure(str(workspace), str(home / "state"))
+    _, started = running_daemon.ensure(str(workspace), str(home / "state"))
     assert started
 
 
@@ -85,12 +88,12 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("ORCHESTRATOR_APPROVER", "secret")
-    location, started = daemon_launcher.ensure(str(workspace), str(home / "state"))
+    location, started = running_daemon.ensure(str(workspace), str(home / "state"))
     assert started
     assert location.workspace == str(workspace)
     assert locations.answers(location.socket)
     seen = json.loads((home / "state" / "seen").read_text())
-    assert set(seen["env"]) - {"LC_CTYPE"} <= set(daemon_launcher.KEPT)
+    assert set(seen["env"]) - {"LC_CTYPE"} <= set(running_daemon.KEPT)
     assert seen["env"]["HOME"] == str(home)
     assert (seen["cwd"], seen["leads"], seen["stdin"]) == ("/", True, "/dev/null")
     log = home / "state" / "daemon.log"
@@ -102,7 +105,7 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
 def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = home / "state"
     state.mkdir()
-    (state / daemon_launcher.POLICY_FILE).write_text(
+    (state / running_daemon.POLICY_FILE).write_text(
         '[[reviewer]]\nenv = ["REVIEW_KEY"]\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
         '[plugins]\nenv = ["CHANGE_LOG_FILE", "LD_PRELOAD", "ORCHESTRATOR_APPROVER"]\n'
     )
@@ -110,9 +113,9 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
     never = {"PYTHONPATH": "/x", "LD_PRELOAD": "", "ORCHESTRATOR_APPROVER": "a", "OTHER": "o"}
     for name, value in (handed | never).items():
         monkeypatch.setenv(name, value)
-    daemon_launcher.ensure(str(workspace), str(state))
+    running_daemon.ensure(str(workspace), str(state))
     told = json.loads((state / "seen").read_text())
-    own = {name: value for name, value in told["env"].items() if name not in (*daemon_launcher.KEPT, "LC_CTYPE")}
+    own = {name: value for name, value in told["env"].items() if name not in (*running_daemon.KEPT, "LC_CTYPE")}
     assert own == {"CHANGE_LOG_FILE": "f"}, "what is for programs is in no environment of the daemon"
     assert told["variables"] == "REVIEW_KEY=k\0PROGRAMS=p = é\0"
 
@@ -122,19 +125,19 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
 def test_a_policy_that_is_wrong_names_nothing(workspace: Path, home: Path, policy: str) -> None:
     state = home / "state"
     state.mkdir()
-    (state / daemon_launcher.POLICY_FILE).write_text(policy)
-    daemon_launcher.ensure(str(workspace), str(state))
-    assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(daemon_launcher.KEPT)
+    (state / running_daemon.POLICY_FILE).write_text(policy)
+    running_daemon.ensure(str(workspace), str(state))
+    assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(running_daemon.KEPT)
 
 
 @pytest.mark.usefixtures("listener")
 def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    location, _ = daemon_launcher.ensure(str(workspace))
+    location, _ = running_daemon.ensure(str(workspace))
     locations.write_location(location)
     play(monkeypatch, "raise SystemExit('must not be started')")
-    assert daemon_launcher.ensure(str(workspace)) == (location, False)
+    assert running_daemon.ensure(str(workspace)) == (location, False)
     with pytest.raises(running_daemon.StateDirectoryInUse):
-        daemon_launcher.ensure(str(workspace), "/elsewhere")
+        running_daemon.ensure(str(workspace), "/elsewhere")
 
 
 def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,22 +145,22 @@ def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: p
     locations.write_location(locations.Location(str(workspace), f"{workspace}-state", path, os.getpid(), "running"))
     play(monkeypatch, "import sys; open(sys.argv[4] + '/started', 'w').close()")
     with pytest.raises(DaemonUnreachable):
-        daemon_launcher.ensure(str(workspace))
+        running_daemon.ensure(str(workspace))
     assert Path(f"{workspace}-state/started").exists(), "the state directory that the location names is kept to"
 
 
 def test_its_refusal_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = {"ok": False, "code": "workspace_nested", "message": "/a is served", "hint": "Use that.", "details": {}}
     play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-2]), {json.dumps(refusal).encode()!r} + b'\\n')")
-    with pytest.raises(daemon_launcher.DaemonRefused, match="/a is served") as caught:
-        daemon_launcher.ensure(str(workspace))
+    with pytest.raises(running_daemon.RemoteError, match="/a is served") as caught:
+        running_daemon.ensure(str(workspace))
     assert (caught.value.code, caught.value.hint) == ("workspace_nested", "Use that.")
 
 
 def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, "raise SystemExit('no such journal')")
     with pytest.raises(DaemonUnreachable, match="before it was ready") as caught:
-        daemon_launcher.ensure(str(workspace))
+        running_daemon.ensure(str(workspace))
     log = caught.value.hint.split()[-1].rstrip(".")
     assert Path(log).read_text() == "no such journal\n"
 
@@ -165,22 +168,20 @@ def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.Monkey
 def test_its_silence_ends(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, "import signal; signal.alarm(10); signal.pause()")
     with pytest.raises(DaemonUnreachable, match="not ready after 0 s"):
-        daemon_launcher.ensure(str(workspace), timeout_s=0.0)
+        running_daemon.ensure(str(workspace), waiting=running_daemon.Waiting(0.0))
 
 
 @pytest.mark.usefixtures("listener")
 def test_two_starters_start_one(workspace: Path) -> None:
     """The second waits at the lock until the first has told where its daemon listens."""
-    with daemon_launcher._locked(locations.start_lock(locations.workspace_id(str(workspace)))):
+    with running_daemon._locked(locations.start_lock(locations.workspace_id(str(workspace)))):
         second = subprocess.Popen(
             [sys.executable, "-c", SECOND, str(workspace)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert second.stdout
         assert second.stdout.readline() == "waiting\n"
         state = locations.state_directory(locations.workspace_id(str(workspace)))
-        path = locations.socket_path(locations.workspace_id(str(workspace)))
-        waiting = running_daemon.Waiting(10.0)
-        location = daemon_launcher._start(daemon_launcher.command(str(workspace), state, path), state, waiting)
+        location = running_daemon._start(str(workspace), state, (), running_daemon.Waiting(10.0))
         locations.write_location(location)
     with second:
         assert second.stdout.read() == f"{location.pid} False\n"
@@ -188,13 +189,13 @@ def test_two_starters_start_one(workspace: Path) -> None:
 
 SECOND = """
 import fcntl, sys
-from orchestrator.clients import daemon_launcher
+from orchestrator.clients import running_daemon
 lock = fcntl.flock
 def told(file, how):
     if how == fcntl.LOCK_EX:
         print("waiting", flush=True)
     lock(file, how)
 fcntl.flock = told
-location, started = daemon_launcher.ensure(sys.argv[1])
+location, started = running_daemon.ensure(sys.argv[1])
 print(location.pid, started)
 """
