@@ -20,7 +20,6 @@ from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.changes.recovery import Recovery
-from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.record.maintenance import backup_place
@@ -155,7 +154,7 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
             (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
             observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
             await Recovery(journal, services.notes, files, services.state, observer).run()
-            await Baseline(services, observer, BatchImporter(services, observer)).scan()
+            await BatchImporter(services, observer).scan()
             wanted = EventFilter(tags=EXTERNAL, after=adopted.seq)
             changed = len([recorded async for recorded in journal.events(wanted)])
             reached: HighWaterMark = journal.here

@@ -21,7 +21,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
-from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Reservations
 from orchestrator.engine.record.verification import Verification
@@ -55,13 +55,13 @@ class Administration:
         effects: Effects,
         gate: ApproverGate,
         facts: DaemonFacts,
-        baseline: Baseline,
+        importer: BatchImporter,
         recovery: Recovery,
         watching: Watching,
         verification: Verification,
     ) -> None:
         self._s, self._effects, self._gate, self._facts = services, effects, gate, facts
-        self._baseline, self._recovery, self._watching = baseline, recovery, watching
+        self._importer, self._recovery, self._watching = importer, recovery, watching
         self._verification = verification
         self._reservations = Reservations(services)
 
@@ -97,7 +97,7 @@ class Administration:
             conflicts=sum(1 for _ in pending.open_conflicts()),
             health=a.Health(
                 state="writes_stopped" if stopped else "ok",
-                baseline="done" if self._baseline.done.is_set() else "running",
+                baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
                 checked=self._verification.checked,
                 whole=self._verification.whole,
@@ -115,14 +115,14 @@ class Administration:
         yield from self._verification.unread
         if unnoted := self._s.notes.unrecorded:
             yield f"not in the journal, which could take nothing then: {unnoted} reads and refusals"
-        if skipped := [f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count]:
+        if skipped := [f"{count} {why}" for why, count in sorted(self._importer.skipped.items()) if count]:
             yield f"left out of the start scan: {', '.join(skipped)}"
         unused = self._s.ignore.over_budget()
         for path, why in unused[:SHOWN_FILES]:
             yield f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
         if unused[SHOWN_FILES:]:
             yield f"further ignore files that are not used: {len(unused) - SHOWN_FILES}"
-        if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
+        if self._importer.kept.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
             most = self._s.permissions.policy.external.keep_max_bytes
             yield (
                 f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "

@@ -38,7 +38,6 @@ from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.resolution import ConflictResolver
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.review_queue import Reviewing
-from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
@@ -91,9 +90,8 @@ class Engine:
         renames = RenameTracker(journal, workspace, permissions, state)
         pipeline = ChangePipeline(services, observer, effects, answers)
         self._recovery = Recovery(journal, notes, workspace, state, observer)
-        importer = BatchImporter(services, observer)
-        self._baseline = Baseline(services, observer, importer)
-        self._watching = Watching(journal, state.registry, workspace, observer, importer, watcher)
+        self._importer = importer = BatchImporter(services, observer)
+        self._watching = Watching(journal, state.registry, observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
         proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(journal, notes, contents)
         rebaser = Rebaser(services, observer, renames)
@@ -117,9 +115,9 @@ class Engine:
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
-        checks = StateCheck(journal, state, workspace, services.locks, self._baseline)
+        checks = StateCheck(journal, state, workspace, services.locks, importer)
         administration = Administration(
-            services, effects, gate, facts, self._baseline, self._recovery, self._watching, self._verification
+            services, effects, gate, facts, importer, self._recovery, self._watching, self._verification
         )
         handlers = Handlers(
             handled_by(o.LIST_FILES, lister.list_files),
@@ -203,7 +201,7 @@ class Engine:
                 if not isinstance(refused, DiskFull | WritesStopped):
                     raise
                 self._serve_reads_only(refused)
-            self._s.background.start(self._baseline.keep)
+            self._s.background.start(self._importer.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
@@ -223,7 +221,7 @@ class Engine:
         await self.lifecycle.close_left()
         await self._recovery.run()
         await self._leaser.expire()
-        await self._baseline.scan()
+        await self._importer.scan()
         await self._approvals.resume()
         await self._reviewing.resume()
 
@@ -249,7 +247,7 @@ class Engine:
                     raise
                 raise refused from error
             self._begun, self._effects.stopped = True, None
-            self._s.background.start(self._baseline.keep)
+            self._s.background.start(self._importer.keep)
             self._log.info("there is room again: the start is finished, and writes go on")
 
     async def _expire(self) -> None:

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import RevertImpossible
-from orchestrator.core.events.base import Origin
+from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.files import (
     ExternalBatchClosed,
     ExternalBatchOpened,
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,
+    FilesFound,
 )
 from orchestrator.core.events.sessions import LeaseGranted
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter, paired
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.workspace import Hints
+from orchestrator.ports.journal import AppendBatch
+from orchestrator.ports.workspace import FileBytes, Hints
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -81,11 +84,10 @@ class Place:
             state=State(),
         )
         self.observer = Observer(self.services)
-        absorber = BatchImporter(self.services, self.observer)
-        self.baseline = Baseline(self.services, self.observer, absorber)
+        self.importer = BatchImporter(self.services, self.observer)
         self.watcher = ToldWatcher()
         self.watching = Watching(
-            self.services.journal, self.services.state.registry, workspace, self.observer, absorber, self.watcher
+            self.services.journal, self.services.state.registry, self.observer, self.importer, self.watcher
         )
 
     async def closed(self) -> ExternalBatchClosed:
@@ -109,8 +111,8 @@ async def place(base: Path) -> AsyncIterator[Place]:
         (root / f"f{n}").write_text(f"before {n}\n")
     made = Place(root)
     await made.watching.start()
-    await made.baseline.scan()
-    await made.baseline.keep()
+    await made.importer.scan()
+    await made.importer.keep()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(made.watching.run)
         yield made
@@ -197,6 +199,51 @@ async def test_what_a_caller_met_first_is_of_the_group_too(place: Place) -> None
     assert (closed.changes, closed.also) == (3, (met,))
     found = [recorded.event async for recorded in members(place.journal, closed.group)]
     assert sorted(getattr(event, "path", "") for event in found) == ["f0", "f1", "f2"]
+
+
+async def test_two_readers_who_meet_the_same_change_note_it_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers share the lock: the one's look may end while the other still reads the file."""
+    path = WorkspacePath("f0")
+    look = partial(place.observer.refresh, path, content=True)
+    read, others = place.services.workspace.read, iter((look,))
+
+    def interrupted(path: WorkspacePath, *, most: int) -> FileBytes:
+        found = read(path, most=most)
+        for other in others:
+            anyio.from_thread.run(other)
+        return found
+
+    monkeypatch.setattr(place.services.workspace, "read", interrupted)
+    (place.root / path).write_text("after, and longer\n")
+    async with place.services.locks.shared(path):
+        await look()
+    changes = [r.seq async for r in place.journal.events() if isinstance(r.event, ExternalFileChanged)]
+    assert changes == [place.journal.head]
+
+
+async def test_nobody_changes_a_file_while_its_content_is_kept(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read before a change would be noted after it, as if the file held that again."""
+    path = WorkspacePath("f5")
+    (place.root / path).write_text("new\n")
+    stat = place.services.workspace.stat(path)
+    assert stat is not None
+    entries = (FoundFile(path, stat.signature, stat.mode),)
+    await place.services.notes.append(Origin(), ("workspace", FilesFound(entries=entries)))
+    append, locked = place.journal.append, []
+
+    async def watched(batch: AppendBatch) -> tuple[Recorded, ...]:
+        with anyio.move_on_after(0) as wait:
+            async with place.services.locks.alone((path,)):
+                pass
+        locked.append(wait.cancelled_caught)
+        return await append(batch)
+
+    monkeypatch.setattr(place.journal, "append", watched)
+    await place.importer.keep()
+    assert locked == [True]
+    entry = place.services.state.registry.get(path)
+    assert entry is not None
+    assert entry.kept
 
 
 async def test_who_holds_the_lease_is_named(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -222,6 +222,10 @@ class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_r
     moved_to: WorkspacePath | None = None
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
+
+
+ExternalFile = ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved
+EXTERNAL_FILE = get_args(ExternalFile)
 
 
 class ExternalBatchOpened(Event, frozen=True, kw_only=True, tag="external_batch_opened"):

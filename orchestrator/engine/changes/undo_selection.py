@@ -20,15 +20,15 @@ from orchestrator.core.errors import Aborted, RevertImpossible, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.files import (
+    EXTERNAL_FILE,
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
     ExternalBatchClosed,
     ExternalBatchOpened,
-    ExternalFileChanged,
+    ExternalFile,
     ExternalFileCreated,
-    ExternalFileRemoved,
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
@@ -46,7 +46,7 @@ SLICE = 200
 GLOB_SLICE = 20
 """The same where their paths are matched with globs."""
 
-EXTERNAL_TAGS = (tag_of(ExternalFileChanged), tag_of(ExternalFileCreated), tag_of(ExternalFileRemoved))
+EXTERNAL_TAGS = tuple(map(tag_of, EXTERNAL_FILE))
 
 
 class UndoSelector:
@@ -67,7 +67,7 @@ class UndoSelector:
         if isinstance(event, ExternalBatchOpened | ExternalBatchClosed):
             group = event.group if isinstance(event, ExternalBatchClosed) else recorded.seq
             return await self._whole([item async for item in members(self._journal, group)])
-        if isinstance(event, ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved):
+        if isinstance(event, ExternalFile):
             return await self._whole([recorded])
         if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
             raise RevertImpossible(

@@ -1,32 +1,32 @@
-"""Imports many external changes in few commits; other callers have their turns between."""
+"""Imports many external changes in few commits; other callers have their turns between.
+
+At a start what the disk holds is compared with what the journal says; in the background the contents that the
+journal lacks are kept; and while the daemon serves, what a watcher hints at is looked at.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-import msgspec
+import anyio
 from anyio import to_thread
 
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, SymlinkRefused
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.files import (
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    ExternalTrigger,
-    FilesFound,
-)
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.engine.external.batches import ExternalBatch
-from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.observer import MetFile, Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, StreamMoved
-from orchestrator.ports.workspace import FileStat, Hints, ScanResult
+from orchestrator.ports.workspace import FileStat, Hints, Scanned
+
+ENTRIES = 500
+"""Files in one FilesFound at most."""
 
 PATHS = 100
 """In one append at most: their locks are held together, so this bounds how long a caller waits for one of them."""
@@ -35,52 +35,63 @@ CHUNK_BYTES = 8 * 1024 * 1024
 
 TRIES = 3
 
-FOUND_STREAM = "workspace"
+STREAM = "workspace"
 
+Suspects = dict[WorkspacePath, FileStat | None]
+"""Paths to look at under their locks, each with the stat of a regular file; None where there is none any more."""
 
-class Suspects(msgspec.Struct, frozen=True):
-    """Paths to look at under their locks, because their stat is not the registry's."""
-
-    sizes: dict[WorkspacePath, int] = {}  # 0 for what is gone
-    gone: set[WorkspacePath] = set()  # tracked, and no file any more
-    came: set[WorkspacePath] = set()  # a file that is not tracked, or not the one that the registry knows
-
-
-class MetFile(msgspec.Struct, frozen=True):
-    """What was at a path when it was looked at."""
-
-    path: WorkspacePath
-    stat: FileStat | None  # of a regular file
-    digest: Digest | None = None  # None: nothing there, too large to hash, or hidden from all
-    data: bytes | None = None  # None: not kept
-
-
-class Renames(msgspec.Struct, frozen=True):
-    """Files that were renamed, as far as their contents show it; each path may hold another file by now."""
-
-    sources: dict[WorkspacePath, WorkspacePath]  # by the new path
-    targets: dict[WorkspacePath, WorkspacePath]  # by the old path
+Renames = Mapping[WorkspacePath, WorkspacePath]
+"""The other end of each rename; a path may hold another file by now."""
 
 
 class BatchImporter:
-    """Looks at suspects, and appends events for those that really differ."""
+    """Looks at many files, and appends events for those of which the journal has to know more."""
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
         self._walker = Walker(services.workspace, services.ignore)
         self._log = logger("watching")
+        self.skipped: dict[str, int] = {}
+        """What the start scan left out: how many names, by reason."""
+        self.kept = anyio.Event()
+        """Set when `keep` is over."""
 
-    def batch(self, trigger: ExternalTrigger) -> ExternalBatch:
-        """A burst that begins now, for `append`."""
-        return ExternalBatch(self._s.journal, self._s.notes, trigger)
+    async def scan(self) -> None:
+        """Before the daemon listens: new files are found; changed and missing ones become one external batch."""
+        first = self._s.state.head == 0 or len(self._s.state.registry) == 0
+        result = await to_thread.run_sync(self._s.workspace.scan)
+        self.skipped = result.skipped
+        if first:
+            await self._find(result.files)
+        self._observer.scanned = True
+        if not first:
+            async with self._observer.burst("scan"):
+                await self._import(await to_thread.run_sync(self._scanned, result.files))
 
-    async def import_hints(self, hints: Hints, group: ExternalBatch) -> None:
-        """Import what a watcher named. Raises DiskFull, WritesStopped."""
-        await self._import(await to_thread.run_sync(self._hinted, hints), group)
+    async def _find(self, files: tuple[Scanned, ...]) -> None:
+        for start in range(0, len(files), ENTRIES):
+            chunk = files[start : start + ENTRIES]
+            entries = tuple(FoundFile(item.path, item.signature, item.mode) for item in chunk)
+            await self._s.notes.append(Origin(), (STREAM, FilesFound(entries=entries)))
 
-    async def import_scan(self, result: ScanResult, group: ExternalBatch) -> None:
+    async def keep(self) -> None:
+        """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`.
+
+        Not of what everybody is denied to read: that is kept where it is to be changed.
+        """
+        try:
+            await self._import(await to_thread.run_sync(self._unkept))
+        finally:
+            self.kept.set()
+
+    async def rescan(self) -> None:
         """Import all that differs in the whole tree. Raises DiskFull, WritesStopped."""
-        await self._import(await to_thread.run_sync(self._scanned, result), group)
+        result = await to_thread.run_sync(self._s.workspace.scan)
+        await self._import(await to_thread.run_sync(self._scanned, result.files))
+
+    async def import_hints(self, hints: Hints) -> None:
+        """Import what a watcher named. Raises DiskFull, WritesStopped."""
+        await self._import(await to_thread.run_sync(self._hinted, hints))
 
     # --- suspects, blocking -------------------------------------------------------------
 
@@ -102,36 +113,42 @@ class BatchImporter:
                     self._look(found, path)
         return found
 
-    def _scanned(self, result: ScanResult) -> Suspects:
+    def _scanned(self, files: tuple[Scanned, ...]) -> Suspects:
         """What is tracked and was not met is looked at too: it may be ignored by now."""
         found, registry = Suspects(), self._s.state.registry
-        for item in result.files:
+        for item in files:
             entry = registry.get(item.path)
-            if entry is None or entry.signature != item.signature or entry.mode != item.mode:
+            if entry is None or (entry.signature, entry.mode) != (item.signature, item.mode):
                 self._look(found, item.path)
-        met = {item.path for item in result.files}
+        met = {item.path for item in files}
         for path in registry.paths():
             if path not in met:
                 self._look(found, path)
         return found
 
+    def _unkept(self) -> Suspects:
+        """What is tracked and may be kept, and is not."""
+        found = Suspects()
+        for path in self._s.state.registry.paths():
+            with suppress(PathError):
+                stat, entry = self._regular(path), self._s.state.registry.get(path)
+                if stat is not None and entry is not None and not entry.kept and self._keeps(path, stat):
+                    found[path] = stat
+        return found
+
     def _look(self, found: Suspects, path: WorkspacePath) -> None:
-        if path not in found.sizes:
+        if path not in found:
             with suppress(PathError):  # unreadable now; it is looked at again when somebody touches it
                 self._suspect(found, path, self._regular(path))
 
     def _suspect(self, found: Suspects, path: WorkspacePath, stat: FileStat | None) -> None:
         entry = self._s.state.registry.get(path)
-        if stat is None:
-            if entry is not None:
-                found.sizes[path] = 0
-                found.gone.add(path)
-            return
-        if entry is None or (entry.signature, entry.mode) != (stat.signature, stat.mode):
-            found.came.add(path)
-        elif path not in self._s.must_reread:
-            return
-        found.sizes[path] = stat.signature.size
+        if entry is None or stat is None:
+            differs = entry is not None or stat is not None
+        else:
+            differs = not self._observer.unmoved(entry, stat)
+        if differs:
+            found[path] = stat
 
     def _regular(self, path: WorkspacePath) -> FileStat | None:
         """The stat of a regular file; None for whatever is none, or below what is no directory. Raises PathError."""
@@ -141,76 +158,71 @@ class BatchImporter:
             return None
         return stat if stat is not None and stat.kind == "file" else None
 
+    def _keeps(self, path: WorkspacePath, stat: FileStat) -> bool:
+        """Whether the content of a file is kept when it is met."""
+        small = stat.signature.size <= self._s.permissions.policy.external.keep_max_bytes
+        return small and not self._s.permissions.hidden_from_all(path)
+
     def _renames(self, suspects: Suspects) -> Renames:
-        """Only files as large as a gone one are read for it."""
+        """Where the content of a new path was before. Only files as large as a gone one are read for it."""
         gone: list[tuple[WorkspacePath, str]] = []
         sizes: set[int] = set()
-        for path in suspects.gone:
+        for path, stat in suspects.items():
             entry = self._s.state.registry.get(path)
-            if entry is not None and entry.signature is not None and entry.signature.size:
+            if stat is None and entry is not None and entry.signature is not None and entry.signature.size:
                 gone.append((path, entry.digest or _identity(entry.signature)))
                 sizes.add(entry.signature.size)
+        known = {content for _, content in gone}
         came: list[tuple[WorkspacePath, str]] = []
-        for path in suspects.came:
-            if suspects.sizes[path] in sizes:
+        for path, stat in suspects.items():
+            if stat is not None and stat.signature.size in sizes:
                 with suppress(PathError):
-                    content = self._content(path, frozenset(key for _, key in gone))
+                    content = _identity(stat.signature)
+                    if content not in known:
+                        content = self._s.workspace.read(path, most=MAX_FILE_BYTES).digest
                     entry = self._s.state.registry.get(path)
                     if entry is None or entry.digest != content:
                         came.append((path, content))
-        sources = paired(gone, came)
-        return Renames(sources, {source: path for path, source in sources.items()})
-
-    def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
-        """A content's digest; or inode, size and time of a gone file that was never hashed. Raises PathError."""
-        stat = self._regular(path)
-        if stat is None:
-            raise FileNotFound(path, "there is no such file")
-        identity = _identity(stat.signature)
-        return identity if identity in gone else self._s.workspace.read(path, most=MAX_FILE_BYTES).digest
+        return paired(gone, came)
 
     # --- import -------------------------------------------------------------------------
 
-    async def _import(self, suspects: Suspects, group: ExternalBatch) -> None:
-        renames = await to_thread.run_sync(self._renames, suspects)
-        for chunk in _chunked(suspects.sizes):
+    async def _import(self, suspects: Suspects) -> None:
+        sources = await to_thread.run_sync(self._renames, suspects)
+        targets = {source: path for path, source in sources.items()}
+        for chunk in _chunked(suspects):
             async with self._s.locks.alone(chunk):
                 for _ in range(TRIES):
                     try:
-                        await self._append(chunk, renames, group)
+                        await self._append(chunk, sources, targets)
                         break
                     except StreamMoved as moved:
                         trouble = str(moved)
                 else:
                     self._log.warning("external changes are left for a later look", paths=len(chunk), error=trouble)
 
-    async def _append(self, chunk: tuple[WorkspacePath, ...], renames: Renames, group: ExternalBatch) -> None:
-        met = await to_thread.run_sync(self._meet, chunk)
+    async def _append(self, chunk: tuple[WorkspacePath, ...], sources: Renames, targets: Renames) -> None:
         external: list[NewEvent] = []
         found: list[FoundFile] = []
         blobs: dict[Digest, bytes] = {}
         ours = self._intended()
-        for item in met:
-            if item.digest is not None and (item.path, item.digest) in ours:
+        for item in await to_thread.run_sync(self._meet, chunk):
+            path = item.path
+            if item.digest is not None and (path, item.digest) in ours:
                 continue  # a change whose outcome could not be noted; recovery closes it
-            entry = self._s.state.registry.get(item.path)
-            event = self._observer.judged(item.path, entry, item.stat, item.digest, keep=item.data is not None)
-            if event is None:
-                continue
-            if item.digest is not None and item.data is not None:
-                blobs[item.digest] = item.data
+            event = self._observer.judged(item, moved_from=sources.get(path), moved_to=targets.get(path))
+            if event is not None:
+                blobs |= item.blobs
             if isinstance(event, FilesFound):
                 found.extend(event.entries)
-                continue
-            stream = f"file:{item.path}"
-            external.append(NewEvent(stream, _renamed(event, renames), self._s.journal.stream_version(stream)))
-        if not external and not found:
-            return
-        events = (*external, *((NewEvent(FOUND_STREAM, FilesFound(entries=tuple(found))),) if found else ()))
-        await group.append(events, tuple(blobs.items()), external=len(external))
+            elif event is not None:
+                external.append(self._observer.new(path, event))
+        if external or found:
+            lists = (NewEvent(STREAM, FilesFound(entries=tuple(found))),) if found else ()
+            await self._observer.append((*external, *lists), tuple(blobs.items()))
 
     def _meet(self, chunk: tuple[WorkspacePath, ...]) -> list[MetFile]:
-        """Blocking. What differs from the registry by its stat is read; what can't be read is left for later."""
+        """Blocking. What the journal lacks is read; what can't be read is left for later."""
         met: list[MetFile] = []
         for path in chunk:
             try:
@@ -224,23 +236,16 @@ class BatchImporter:
         return met
 
     def _met(self, path: WorkspacePath) -> MetFile | None:
-        entry = self._s.state.registry.get(path)
-        stat = self._regular(path)
+        stat, entry = self._regular(path), self._s.state.registry.get(path)
         if stat is None:
             return MetFile(path, None)
-        suspect = path in self._s.must_reread
-        if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode) and not suspect:
+        if entry is not None and self._observer.unmoved(entry, stat) and (entry.kept or not self._keeps(path, stat)):
             return None
         hidden = self._s.permissions.hidden_from_all(path)
-        if stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None)):
+        if self._observer.unhashable(path, stat, hidden=hidden):
             return MetFile(path, stat)
         read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
-        self._s.must_reread.discard(path)
-        if hidden:
-            same = entry is not None and entry.digest == read.digest
-            return MetFile(path, read.stat, read.digest if same else None)
-        keep = len(read.data) <= self._s.permissions.policy.external.keep_max_bytes
-        return MetFile(path, read.stat, read.digest, read.data if keep else None)
+        return self._observer.met(path, read, hidden=hidden, keep=self._keeps(path, read.stat))
 
     def _intended(self) -> frozenset[tuple[WorkspacePath, Digest]]:
         """What open changes are about to put where."""
@@ -257,22 +262,12 @@ def _identity(signature: Signature) -> str:
     return f"{signature.inode} {signature.size} {signature.mtime_ns}"
 
 
-def _renamed(event: Event, renames: Renames) -> Event:
-    """The event, with the path that its content was moved to or from."""
-    match event:
-        case ExternalFileChanged(path=path) | ExternalFileCreated(path=path):
-            return msgspec.structs.replace(event, moved_from=renames.sources.get(path))
-        case ExternalFileRemoved(path=path):
-            return msgspec.structs.replace(event, moved_to=renames.targets.get(path))
-        case _:
-            return event
-
-
-def _chunked(sizes: Mapping[WorkspacePath, int]) -> Iterator[tuple[WorkspacePath, ...]]:
+def _chunked(suspects: Mapping[WorkspacePath, FileStat | None]) -> Iterator[tuple[WorkspacePath, ...]]:
     """In the order of their paths, at most PATHS and CHUNK_BYTES; a larger file is alone."""
     chunk: list[WorkspacePath] = []
     held = 0
-    for path, size in sorted(sizes.items()):
+    for path, stat in sorted(suspects.items()):
+        size = stat.signature.size if stat is not None else 0
         if chunk and (len(chunk) >= PATHS or held + size > CHUNK_BYTES):
             yield tuple(chunk)
             chunk, held = [], 0

@@ -9,34 +9,23 @@ import anyio
 from orchestrator.core.errors import RevertImpossible
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.files import (
-    ExternalBatchClosed,
-    ExternalBatchOpened,
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    ExternalTrigger,
-)
+from orchestrator.core.events.files import EXTERNAL_FILE, ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.engine.notes import Notes
+from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewEvent
 
 STREAM = "external"
 
-_TAGS = (
-    tag_of(ExternalFileChanged),
-    tag_of(ExternalFileCreated),
-    tag_of(ExternalFileRemoved),
-    tag_of(ExternalBatchOpened),
-    tag_of(ExternalBatchClosed),
-)
+_TAGS = tuple(map(tag_of, (*EXTERNAL_FILE, ExternalBatchOpened, ExternalBatchClosed)))
+
+Blobs = tuple[tuple[Digest, bytes], ...]
 
 
 class ExternalBatch:
-    """The changes of one burst. It is opened by the second of them, so a single change is no group."""
+    """The changes of one burst: one act. It is opened by the second of them, so a single change is no group."""
 
-    def __init__(self, journal: Journal, notes: Notes, trigger: ExternalTrigger) -> None:
-        self._journal, self._notes, self._trigger = journal, notes, trigger
+    def __init__(self, services: Services, trigger: ExternalTrigger) -> None:
+        self._journal, self._notes, self._trigger = services.journal, services.notes, trigger
         self.came: set[WorkspacePath] = set()
         """The directories that other programs made, or moved to where they are, in this burst."""
         self._seq: Seq | None = None
@@ -45,17 +34,14 @@ class ExternalBatch:
         self._closed = False
         self._turn = anyio.Lock()
 
-    async def append(
-        self, events: tuple[NewEvent, ...], blobs: tuple[tuple[Digest, bytes], ...], *, external: int
-    ) -> None:
+    async def append(self, events: tuple[NewEvent, ...], blobs: Blobs, *, external: int) -> None:
         """Append events, so many of them external changes; one call at a time, so none comes after the close."""
         async with self._turn:
             joins = external > 0 and not self._closed
             if joins and self._changes + external > 1:
                 await self._open()
-            recorded = await self._journal.append(
-                AppendBatch(events, Origin(cause=self._seq if joins else None), blobs)
-            )
+            batch = AppendBatch(events, Origin(cause=self._seq if joins else None), blobs)
+            recorded = await self._journal.append(batch)
             if joins and self._seq is None:
                 self._also.append(recorded[0].seq)
             self._changes += external if joins else 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import msgspec
 from anyio import to_thread
 
@@ -17,11 +20,18 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved, FilesFound
+from orchestrator.core.events.files import (
+    ExternalFile,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    ExternalTrigger,
+    FilesFound,
+)
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.engine.external.batches import ExternalBatch
+from orchestrator.engine.external.batches import Blobs, ExternalBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
 from orchestrator.ports.workspace import FileBytes, FileStat, Hints
@@ -43,6 +53,20 @@ class CurrentFile(msgspec.Struct, frozen=True):
     entry: FileEntry | None
     data: bytes | None  # the content, if it was asked for and a file is there
     unnoted: OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
+
+
+class MetFile(msgspec.Struct, frozen=True):
+    """What was at a path when it was looked at, and as much of it as the journal may have."""
+
+    path: WorkspacePath
+    stat: FileStat | None  # of a regular file
+    digest: Digest | None = None  # None: nothing there, too large to hash, or hidden from all
+    data: bytes | None = None  # None: not kept
+
+    @property
+    def blobs(self) -> Blobs:
+        """What is kept with its event."""
+        return ((self.digest, self.data),) if self.digest is not None and self.data is not None else ()
 
 
 def warnings(present: CurrentFile) -> tuple[str, ...]:
@@ -75,17 +99,12 @@ def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
     return entry, entry.digest, present.data
 
 
-def _hashed(entry: FileEntry | None) -> bool:
-    return entry is not None and entry.digest is not None
-
-
 class Observer:
     """Brings the registry up to date with the disk, path by path. Callers hold the path's lock."""
 
     def __init__(self, services: Services) -> None:
         self._s = services
-        self.group: ExternalBatch | None = None
-        """The external changes that are being imported; what a caller's look finds meanwhile belongs to them."""
+        self._group: ExternalBatch | None = None
         self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
         """Whether the start scan is over: what it did not meet, and is not ignored, was added later."""
@@ -127,63 +146,73 @@ class Observer:
         entry = self._s.state.registry.get(path)
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file":
-            if entry is not None:
-                await self._note(path, self._removed(path, entry))
+            if (event := self.judged(MetFile(path, None))) is not None:
+                await self.append((self.new(path, event),))
             return CurrentFile(path, stat, None, None)
-        suspect = path in self._s.must_reread
-        unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode and not suspect
+        unmoved = entry is not None and self.unmoved(entry, stat)
         if entry is not None and unmoved and entry.digest is not None:
             data = self._s.contents.cached(entry.digest)
             if data is not None and (entry.kept or hidden):
                 return CurrentFile(path, stat, entry, data)
             if not content:
                 return CurrentFile(path, stat, entry, None)
-        elif not content and (unmoved or stat.signature.size > MAX_FILE_BYTES or (hidden and not _hashed(entry))):
-            return CurrentFile(path, stat, entry if unmoved else await self._record(path, entry, stat, None), None)
+        elif not content and (unmoved or self.unhashable(path, stat, hidden=hidden)):
+            return CurrentFile(path, stat, entry if unmoved else await self._record(MetFile(path, stat)), None)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
-        self._s.must_reread.discard(path)
-        if hidden:  # the journal learns at most that it changed
-            known = entry is not None and entry.digest == read.digest
-            found = await self._record(path, entry, read.stat, read.digest if known else None)
-            return CurrentFile(path, read.stat, msgspec.structs.replace(found, digest=read.digest), read.data)
-        self._s.contents.put(read.digest, read.data)
-        found = await self._record(path, entry, read.stat, read.digest, kept=read)
+        found = await self._record(self.met(path, read, hidden=hidden))
+        if hidden:
+            found = msgspec.structs.replace(found, digest=read.digest)
+        else:
+            self._s.contents.put(read.digest, read.data)
         return CurrentFile(path, read.stat, found, read.data)
 
-    async def _record(
-        self,
-        path: WorkspacePath,
-        entry: FileEntry | None,
-        stat: FileStat,
-        digest: Digest | None,
-        *,
-        kept: FileBytes | None = None,
-    ) -> FileEntry:
+    def unmoved(self, entry: FileEntry, stat: FileStat) -> bool:
+        """Whether a file is the one that the registry knows, as far as its stat shows it."""
+        known = (entry.signature, entry.mode) == (stat.signature, stat.mode)
+        return known and entry.path not in self._s.must_reread
+
+    def unhashable(self, path: WorkspacePath, stat: FileStat, *, hidden: bool) -> bool:
+        """Whether the journal does not learn the hash of what is there."""
+        entry = self._s.state.registry.get(path)
+        return stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None))
+
+    def met(self, path: WorkspacePath, read: FileBytes, *, hidden: bool, keep: bool = True) -> MetFile:
+        """A file that was read. If it is `hidden`, the journal learns at most that it changed."""
+        self._s.must_reread.discard(path)
+        if hidden:
+            entry = self._s.state.registry.get(path)
+            same = entry is not None and entry.digest == read.digest
+            return MetFile(path, read.stat, read.digest if same else None)
+        return MetFile(path, read.stat, read.digest, read.data if keep else None)
+
+    async def _record(self, met: MetFile) -> FileEntry:
         """Append what was met, if the journal does not have it yet; the registry's entry after that."""
-        event = self.judged(path, entry, stat, digest, keep=kept is not None)
+        event = self.judged(met)
         if event is not None:
             try:
-                await self._note(path, event, blob=kept)
+                await self.append((self.new(met.path, event),), met.blobs)
             except (DiskFull, WritesStopped):
                 # Nothing can be written: what is known already is still known, and new content has no version.
-                if entry is None or digest is None or entry.digest != digest:
+                entry = self._s.state.registry.get(met.path)
+                if entry is None or met.digest is None or entry.digest != met.digest:
                     raise
                 return entry
-        found = self._s.state.registry.get(path)
-        if found is None:
-            raise StreamMoved(f"file:{path}", 0, 0)
+        if (found := self._s.state.registry.get(met.path)) is None:
+            raise StreamMoved(f"file:{met.path}", 0, 0)
         return found
 
     def judged(
-        self, path: WorkspacePath, entry: FileEntry | None, stat: FileStat | None, digest: Digest | None, *, keep: bool
+        self, met: MetFile, *, moved_from: WorkspacePath | None = None, moved_to: WorkspacePath | None = None
     ) -> Event | None:
-        """What the journal has to say of what was met, if it does not yet; the stat of a regular file, or None.
-
-        No digest: it is too large to hash. `keep`: the bytes will be a blob.
-        """
-        if stat is None:
-            return self._removed(path, entry) if entry is not None else None
-        signature, mode = stat.signature, stat.mode
+        """What the journal has to say of what was met, if it does not yet; `moved_…`: the other end of a rename."""
+        path, digest, keep = met.path, met.digest, met.data is not None
+        entry = self._s.state.registry.get(path)
+        if met.stat is None:
+            if entry is None:
+                return None
+            by, lease = self._held(path)
+            return ExternalFileRemoved(path=path, before=entry.digest, moved_to=moved_to, by=by, lease=lease)
+        signature, mode = met.stat.signature, met.stat.mode
         if entry is not None:
             if (entry.digest, entry.signature, entry.mode) == (digest, signature, mode) and (entry.kept or not keep):
                 return None
@@ -202,6 +231,7 @@ class Observer:
                 signature=signature,
                 mode=mode,
                 kept=keep,
+                moved_from=moved_from,
                 by=by,
                 lease=lease,
             )
@@ -211,6 +241,7 @@ class Observer:
             signature=signature,
             mode=mode,
             kept=keep,
+            moved_from=moved_from,
             by=by,
             lease=lease,
             parents=self._came_with(path),
@@ -218,14 +249,10 @@ class Observer:
 
     def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The directories above it that were added in the same burst, and those below them."""
-        came = self.group.came if self.group is not None else ()
+        came = self._group.came if self._group is not None else ()
         above = ancestors(path)
         first = next((number for number, folder in enumerate(above) if folder in came), len(above))
         return above[first:]
-
-    def _removed(self, path: WorkspacePath, entry: FileEntry) -> ExternalFileRemoved:
-        by, lease = self._held(path)
-        return ExternalFileRemoved(path=path, before=entry.digest, by=by, lease=lease)
 
     def _held(self, path: WorkspacePath) -> tuple[AgentName | None, Seq | None]:
         """Whose lease makes it certain who did this."""
@@ -236,24 +263,41 @@ class Observer:
             return True
         return self.scanned and not self._s.ignore.ignored(path, directory=False)
 
-    async def _note(self, path: WorkspacePath, event: Event, *, blob: FileBytes | None = None) -> None:
-        blobs = ((blob.digest, blob.data),) if blob is not None else ()
-        stream = f"file:{path}"
-        new = NewEvent(stream, event, self._s.journal.stream_version(stream))
-        if self.group is not None and not isinstance(event, FilesFound):
-            await self.group.append((new,), blobs, external=1)
-            return
-        recorded = await self._s.journal.append(AppendBatch((new,), Origin(), blobs))
-        if not isinstance(event, FilesFound):
-            self._lone[path] = recorded[0].seq
-            if len(self._lone) > MOST_LONE:
-                del self._lone[next(iter(self._lone))]
+    # --- appending ----------------------------------------------------------------------
 
-    def hinted(self, hints: Hints) -> list[Seq]:
-        """The external changes that callers met and noted before these hints; each is given once."""
-        hinted = [
-            path
-            for path in self._lone
-            if path in hints.paths or hints.rescan is not None or not hints.folders.isdisjoint(ancestors(path))
-        ]
-        return [self._lone.pop(path) for path in hinted]
+    def new(self, path: WorkspacePath, event: Event) -> NewEvent:
+        """For `append`: what was judged on the file's present state."""
+        return NewEvent(f"file:{path}", event, self._s.journal.stream_version(f"file:{path}"))
+
+    async def append(self, events: tuple[NewEvent, ...], blobs: Blobs = ()) -> None:
+        """Append what was met: external changes, then what was found; in a burst as a part of its group."""
+        paths = [new.event.path for new in events if isinstance(new.event, ExternalFile)]
+        if self._group is not None:
+            await self._group.append(events, blobs, external=len(paths))
+            return
+        recorded = await self._s.journal.append(AppendBatch(events, Origin(), blobs))
+        self._lone.update((path, one.seq) for path, one in zip(paths, recorded, strict=False))
+        while len(self._lone) > MOST_LONE:
+            del self._lone[next(iter(self._lone))]
+
+    # --- bursts -------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def burst(self, trigger: ExternalTrigger) -> AsyncIterator[ExternalBatch]:
+        """What is appended meanwhile is one group, also what callers meet; after an error it is not closed."""
+        if self._group is not None:
+            yield self._group
+            return
+        self._group = group = ExternalBatch(self._s, trigger)
+        try:
+            yield group
+        finally:
+            self._group = None
+        await group.close()
+
+    def take_hints(self, hints: Hints, group: ExternalBatch) -> None:
+        """The external changes that callers met and noted before these hints are of the group too, each once."""
+        group.came |= hints.added
+        for path in tuple(self._lone):
+            if path in hints.paths or hints.rescan is not None or not hints.folders.isdisjoint(ancestors(path)):
+                group.met_before(self._lone.pop(path))

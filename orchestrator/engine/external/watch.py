@@ -14,11 +14,10 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import parent
 from orchestrator.core.projections.registry import Registry
 from orchestrator.engine.external.batch_import import BatchImporter
-from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.workspace import Hints, Watcher, Workspace
+from orchestrator.ports.workspace import Hints, Watcher
 
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
@@ -43,12 +42,11 @@ class Watching:
         self,
         journal: Journal,
         registry: Registry,
-        workspace: Workspace,
         observer: Observer,
         importer: BatchImporter,
         watcher: Watcher | None,
     ) -> None:
-        self._journal, self._registry, self._workspace = journal, registry, workspace
+        self._journal, self._registry = journal, registry
         self._observer, self._importer, self._watcher = observer, importer, watcher
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
@@ -146,23 +144,20 @@ class Watching:
     # --- bursts -------------------------------------------------------------------------
 
     async def _burst(self, watcher: Watcher) -> None:
-        """All that waits, and what comes while that is absorbed, as one group."""
-        group = self._importer.batch(self._rescan or "watch")
-        self._observer.group = group
-        try:
+        """All that waits, and what comes while that is imported, as one group."""
+        async with self._observer.burst(self._rescan or "watch") as group:
             until = anyio.current_time() + GROUP_MOST_S
             while self._waiting:
                 await self._follow(watcher)
-                await self._look(self._taken(), group)
+                hints = self._taken()
+                self._observer.take_hints(hints, group)
+                await (self._importer.import_hints(hints) if hints.rescan is None else self._importer.rescan())
                 if anyio.current_time() > until:
                     break
                 await self._pause(PATIENCE_S)
                 if group.several and not self._waiting:
                     with anyio.move_on_after(LULL_S):
                         await self._came.wait()
-        finally:
-            self._observer.group = None
-        await group.close()
 
     async def _follow(self, watcher: Watcher) -> None:
         """Watch where something is tracked, then look at it: it may have changed in between."""
@@ -171,15 +166,6 @@ class Watching:
             if not watcher.follows(folder):
                 await to_thread.run_sync(watcher.follow, folder)
             self._paths |= paths
-
-    async def _look(self, hints: Hints, group: ExternalBatch) -> None:
-        group.came |= hints.added
-        for seq in self._observer.hinted(hints):
-            group.met_before(seq)
-        if hints.rescan is not None:
-            await self._importer.import_scan(await to_thread.run_sync(self._workspace.scan), group)
-        else:
-            await self._importer.import_hints(hints, group)
 
 
 def _tracked(event: Event) -> Iterator[WorkspacePath]:

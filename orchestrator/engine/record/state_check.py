@@ -15,7 +15,7 @@ from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.state import FrozenState, State, decode, encode, first_difference, freeze
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.services import MAX_FILE_BYTES
 from orchestrator.ports.journal import Journal
@@ -26,15 +26,15 @@ class StateCheck:
     """Compares the events with memory and tables, and memory with contents and disk."""
 
     def __init__(
-        self, journal: Journal, state: State, workspace: Workspace, locks: PathLocks, baseline: Baseline
+        self, journal: Journal, state: State, workspace: Workspace, locks: PathLocks, importer: BatchImporter
     ) -> None:
         self._journal, self._state, self._workspace, self._locks = journal, state, workspace, locks
-        self._baseline, self._registry = baseline, state.registry
+        self._importer, self._registry = importer, state.registry
 
     # --- the state and the events -------------------------------------------------------
 
     async def journal_rebuild(self, caller: Caller, call: Call, params: c.JournalRebuild) -> c.RebuildAnswer:
-        await self._baseline.done.wait()
+        await self._importer.kept.wait()
         live = freeze(self._state)
         try:
             difference = await self._difference(live) or await self._journal.table_difference()
@@ -90,7 +90,7 @@ class StateCheck:
         )
 
     async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> c.WorkspaceReport:
-        await self._baseline.done.wait()
+        await self._importer.kept.wait()
         differences: list[c.DiskDifference] = []
         paths = self._registry.paths()
         for path in paths:
