@@ -34,7 +34,7 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.ports.machine import Step
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
@@ -201,7 +201,7 @@ async def opened(
     own = OwnFiles(places)
     inside = own.inside(root)
     hidden = own.directories() if inside else frozenset()
-    workspace = LocalWorkspace(root, disk=KernelDisk(), hidden=hidden, is_own=own.holds, step=step)
+    workspace = LocalWorkspace(root, disk=Disk(), hidden=hidden, is_own=own.holds, step=step)
     stack.callback(workspace.close)
     text, source = read_policy(state_dir)
     workers = WorkerPool()

@@ -29,8 +29,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.ports.disk import Disk
 from orchestrator.ports.workspace import FileStat
+from orchestrator.workspace.disk import Disk
 
 Identity = tuple[int, int]
 """(device, inode)."""

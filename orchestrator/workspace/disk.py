@@ -1,4 +1,4 @@
-"""System calls: openat2, renameat2 and leases through the C library, the others through `os`."""
+"""The system calls of a durable change, one by one; those that Python lacks through the C library."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import signal
 import stat
 import struct
 import sys
+from typing import Literal
 
-from orchestrator.ports.disk import DiskFeatures, Rename
+import msgspec
+
+Rename = Literal["replace", "noreplace", "exchange"]
 
 _LINUX = sys.platform.startswith("linux")
 _OPENAT2 = 437
@@ -38,8 +41,32 @@ def ignore_lease_breaks() -> None:
         _Leases.allowed = True
 
 
-class KernelDisk:
-    """See `ports.Disk`. `walk=True` opens component by component even where the kernel has openat2."""
+class DiskFeatures(msgspec.Struct, frozen=True):
+    """What this machine can do for us; what it can't is learned as it is tried."""
+
+    openat2: bool = True
+    exchange: bool = True
+    noreplace: bool = True
+    leases: bool = True
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is missing, for a person; empty where nothing is degraded."""
+        missing = (
+            (self.openat2, "no openat2: paths are walked name by name, and a bind mount of the same disk is not seen"),
+            (self.exchange, "no exchanging rename: another program's write in the last instant before ours is lost"),
+            (self.noreplace, "no exclusive rename: a file that is made in the last instant before ours is lost"),
+            (self.leases, "no leases: a program that keeps a file open may write to its old copy after the change"),
+        )
+        return tuple(sentence for there, sentence in missing if not there)
+
+
+class Disk:
+    """Every call on a workspace file, at the level of the kernel; descriptors in, OSError out. Thread-safe.
+
+    The one place under which a test can count, fail or lose any of them. `walk=True` opens component by component
+    even where the kernel has openat2.
+    """
 
     def __init__(self, *, walk: bool = False) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -61,9 +88,11 @@ class KernelDisk:
     # --- opening ----------------------------------------------------------------------
 
     def open_root(self, path: str) -> int:
+        """A handle of the workspace's root; the path may lead through links."""
         return os.open(path, _DIRECTORY)
 
     def open_beneath(self, root: int, path: str, flags: int) -> int:
+        """Open below a root. ELOOP: a link. EXDEV: out of the root, or into another file system."""
         if path.startswith("/") or ".." in path.split("/"):
             raise _error(errno.EXDEV, path)  # the kernel allows a '..' that stays inside; locks do not
         return self._open_beneath(root, path, flags | os.O_CLOEXEC)
@@ -113,6 +142,7 @@ class KernelDisk:
         return True
 
     def open_at(self, directory: int, name: str, flags: int, mode: int = 0) -> int:
+        """Open one name in a directory; never a link. New files have `mode` & ~umask."""
         return os.open(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW, mode, dir_fd=directory)
 
     def close(self, handle: int) -> None:
@@ -124,12 +154,14 @@ class KernelDisk:
         return os.fstat(handle)
 
     def stat_at(self, directory: int, name: str) -> os.stat_result:
+        """Of the name itself, if it is a link too. `..`, `../..` … are the directories above."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
     def read_link(self, directory: int, name: str) -> str:
         return os.readlink(name, dir_fd=directory)
 
     def folders(self, directory: int) -> list[str]:
+        """The names of directories in it, links left out; without a stat of each where the system allows."""
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
@@ -137,20 +169,24 @@ class KernelDisk:
         return os.listdir(directory)
 
     def read(self, handle: int, count: int, offset: int) -> bytes:
+        """Up to `count` bytes; empty at the end."""
         return os.pread(handle, count, offset)
 
     # --- writing ----------------------------------------------------------------------
 
     def write(self, handle: int, data: memoryview) -> int:
+        """How many of the bytes were taken; may be fewer than given."""
         return os.write(handle, data)
 
     def sync(self, handle: int) -> None:
+        """Everything of this file, or every name in this directory, is on the platter on return."""
         if sys.platform == "darwin":
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync there stops at the drive's cache
         else:
             os.fsync(handle)
 
     def rename(self, from_dir: int, old: str, to_dir: int, new: str, how: Rename) -> None:
+        """`noreplace` fails with EEXIST, `exchange` swaps; EINVAL, ENOSYS or ENOTSUP where it can't be had."""
         if how == "replace":
             os.rename(old, new, src_dir_fd=from_dir, dst_dir_fd=to_dir)
             return
@@ -170,6 +206,7 @@ class KernelDisk:
         os.mkdir(name, dir_fd=directory)
 
     def remove_directory(self, directory: int, name: str) -> None:
+        """ENOTEMPTY if anything is in it."""
         os.rmdir(name, dir_fd=directory)
 
     # --- a file's metadata ------------------------------------------------------------
@@ -178,9 +215,11 @@ class KernelDisk:
         os.fchmod(handle, mode)
 
     def set_owner(self, handle: int, uid: int, gid: int) -> None:
+        """-1 leaves that one as it is."""
         os.fchown(handle, uid, gid)
 
     def attribute_names(self, handle: int) -> list[str]:
+        """The extended attributes, ACLs among them; empty where the file system has none."""
         if not _LINUX:
             return []
         try:
@@ -200,6 +239,7 @@ class KernelDisk:
         os.removexattr(handle, name)
 
     def take_lease(self, handle: int) -> bool:
+        """A read lease, which ends with the handle. False: leases can't be had here. EAGAIN: somebody writes."""
         if not _LINUX or not _Leases.allowed:
             return False
         try:

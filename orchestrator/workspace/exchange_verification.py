@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports.disk import Disk
 from orchestrator.workspace.confine import Confinement, identity_of
+from orchestrator.workspace.disk import Disk
 
 BLOCK_BYTES = 1024 * 1024
 

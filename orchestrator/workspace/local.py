@@ -22,7 +22,6 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile, Watcher
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
@@ -34,6 +33,7 @@ from orchestrator.workspace.confine import (
     stat_of,
     translated,
 )
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.exchange_verification import blocks_of, take_lease
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher

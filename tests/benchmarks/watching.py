@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 
 from orchestrator.clients.python import FileAccess
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.benchmarks.measuring import Row, Samples, Target, table
 from tests.benchmarks.setting import Rows, Setting
@@ -63,7 +63,7 @@ def made(work: Path, files: int) -> list[Path]:
 
 def watcher_kb(work: Path) -> int:
     """What the watcher itself takes, alone in this process."""
-    workspace = LocalWorkspace(str(work), disk=KernelDisk())
+    workspace = LocalWorkspace(str(work), disk=Disk())
     watcher = workspace.watcher()
     before = private_kb(os.getpid())
     watcher.start()

@@ -24,7 +24,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, Workspace
-from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.disk import Disk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.workspace import MemoryWorkspace
 
@@ -54,7 +54,7 @@ class DiskWorld:
         ignore_lease_breaks()
         self._root = root
         self.on_step: Step = lambda name: None
-        self.workspace = LocalWorkspace(str(root), disk=KernelDisk(walk=walk), step=self._meet)
+        self.workspace = LocalWorkspace(str(root), disk=Disk(walk=walk), step=self._meet)
         self._open: list[int] = []
 
     def _meet(self, name: str) -> None:

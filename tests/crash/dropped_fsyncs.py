@@ -13,7 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 
-from orchestrator.ports.disk import DiskFeatures, Rename
+from orchestrator.workspace.disk import Disk, DiskFeatures, Rename
 
 _DEVICE = 77
 _FIRST_HANDLE = 1_000
@@ -64,8 +64,8 @@ class _Entry:
         self.kept = False
 
 
-class ForgettingDisk:
-    """See `ports.Disk`. `meet` is called with the name of each call that changes something, before it.
+class ForgettingDisk(Disk):
+    """`meet` is called with the name of each call that changes something, before it.
 
     The outside world uses `put`, `remove` and `tree`; `cut` makes every later call fail, and
     `after_the_cut` is what the machine finds when it comes up again.

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import Any, Literal, cast
 
-from orchestrator.ports.disk import Disk
+from orchestrator.workspace.disk import Disk
 
 Fault = Literal["EIO", "ENOSPC", "short write", "dead"]
 """`dead`: EIO at this call and at each one after it."""

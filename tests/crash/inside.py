@@ -33,10 +33,10 @@ from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.crash.scenarios import POLICY
 

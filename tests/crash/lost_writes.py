@@ -7,11 +7,10 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 
-from orchestrator.ports.disk import Rename
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk, Rename
 
 
-class LosingDisk(KernelDisk):
+class LosingDisk(Disk):
     """The kernel's disk, with a power switch: what is pending when it is pulled is lost.
 
     Pending are the bytes of a file until the file is synced, and the names in a directory until

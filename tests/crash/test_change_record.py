@@ -16,7 +16,7 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from tests.crash.inside import Inside, living
 from tests.crash.scenarios import NEW, OLD
 from tests.regions import region
@@ -84,7 +84,7 @@ async def test_of_a_change_that_is_carried_out_or_recovered(tmp_path: Path, kill
         if name == killed_at:
             raise Killed
 
-    async with living(tmp_path / "state", root, KernelDisk(), step=step) as life:
+    async with living(tmp_path / "state", root, Disk(), step=step) as life:
         carry_out = Effects(life.services).carry_out(PLAN, Intent(provenance=PROVENANCE, origin=ORIGIN))
         if killed_at is None:
             await carry_out
@@ -92,7 +92,7 @@ async def test_of_a_change_that_is_carried_out_or_recovered(tmp_path: Path, kill
             with pytest.raises(Killed):
                 await carry_out
         await life.idle()
-    async with living(tmp_path / "state", root, KernelDisk()) as life:
+    async with living(tmp_path / "state", root, Disk()) as life:
         check(await events_of(life), PROVENANCE, recovered=killed_at is not None)
     assert (root / PATH).read_text() == NEW
 
@@ -109,13 +109,13 @@ async def test_of_a_change_that_a_person_granted(tmp_path: Path) -> None:
         expires_at=2**52,
         fit=FIT,
     )
-    async with living(tmp_path / "state", root, KernelDisk()) as life:
+    async with living(tmp_path / "state", root, Disk()) as life:
         blobs = tuple((digest, content.data) for digest, content in PLAN.contents.items())
         stream = f"approval:{PATH}"
         (request,) = await life.services.journal.append(AppendBatch((NewEvent(stream, asked),), ORIGIN, blobs))
         granted = ApprovalGranted(approval=request.seq, by="person:ada")
         await life.services.journal.append(AppendBatch((NewEvent(stream, granted),), Origin()))
-    async with living(tmp_path / "state", root, KernelDisk()) as life:
+    async with living(tmp_path / "state", root, Disk()) as life:
         provenance = msgspec.structs.replace(PROVENANCE, approval=request.seq)
         check(await events_of(life), provenance, recovered=False)
     assert (root / PATH).read_text() == NEW
@@ -133,14 +133,14 @@ async def test_a_grant_asks_policy_for_what_the_request_was_asked_for(tmp_path: 
         permissions=(PermissionCheck("review", PATH), PermissionCheck("write", PATH)),
         expires_at=2**52,
     )
-    async with living(tmp_path / "state", root, KernelDisk()) as life:
+    async with living(tmp_path / "state", root, Disk()) as life:
         blobs = tuple((digest, content.data) for digest, content in PLAN.contents.items())
         (request,) = await life.services.journal.append(
             AppendBatch((NewEvent(f"approval:{PATH}", asked),), ORIGIN, blobs)
         )
         granted = ApprovalGranted(approval=request.seq, by="person:ada")
         await life.services.journal.append(AppendBatch((NewEvent(f"approval:{PATH}", granted),), Origin()))
-    async with living(tmp_path / "state", root, KernelDisk()) as life:
+    async with living(tmp_path / "state", root, Disk()) as life:
         approval = life.services.state.pending.approval(request.seq)
         assert approval is not None
         assert (approval.state, approval.cause) == ("expired", "policy_changed")

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.workspace import disk as kernel
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from tests.crash.failing import FailingDisk, Fault
 from tests.crash.inside import Inside, living
 from tests.crash.scenarios import (
@@ -77,7 +77,7 @@ async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fr
     """
     ground = Ground(base)
     ground.prepare(operation)
-    disk = FailingDisk(KernelDisk())
+    disk = FailingDisk(Disk())
     async with living(ground.state_dir, ground.workspace, disk.disk) as life:
         files = await life.client(AGENT)
         if operation.prepare is not None:
@@ -105,7 +105,7 @@ async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fr
 
 async def mended(ground: Ground, operation: Operation, told: Told) -> None:
     """Two more starts on a disk that is well."""
-    disk = KernelDisk()
+    disk = Disk()
     async with living(ground.state_dir, ground.workspace, disk) as life:
         found = ground.contents(operation)
         assert found in (operation.before, operation.after)

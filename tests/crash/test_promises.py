@@ -36,9 +36,9 @@ from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.write_batch import WriteBatch
 from orchestrator.engine.locks import PathLocks
-from orchestrator.ports.disk import Rename
 from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
+from orchestrator.workspace.disk import Rename
 from tests.crash.dropped_fsyncs import ForgettingDisk
 from tests.crash.inside import Inside, living
 from tests.crash.power_cuts import Act, folder, scenario

@@ -33,7 +33,7 @@ from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch
 from orchestrator.ports.workspace import FileBytes, Hints
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
 
@@ -71,7 +71,7 @@ class Place:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        workspace = LocalWorkspace(str(root), disk=KernelDisk())
+        workspace = LocalWorkspace(str(root), disk=Disk())
         clock, entropy = SystemClock(), SystemEntropy()
         self.journal = MemoryJournal(clock=clock, entropy=entropy)
         self.services = Services(

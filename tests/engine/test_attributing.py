@@ -16,7 +16,7 @@ from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, KnownVersion, NewEvent
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
 
@@ -71,7 +71,7 @@ class Past:
 @pytest.fixture
 def past(base: Path) -> Past:
     (base / "w").mkdir()
-    workspace = LocalWorkspace(str(base / "w"), disk=KernelDisk())
+    workspace = LocalWorkspace(str(base / "w"), disk=Disk())
     clock, entropy = SystemClock(), SystemEntropy()
     services = Services(
         journal=MemoryJournal(clock=clock, entropy=entropy),

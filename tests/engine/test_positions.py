@@ -13,7 +13,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.services import Services
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def services(base: Path) -> Services:
     clock, entropy = SteppingClock(), SeededEntropy()
-    workspace = LocalWorkspace(str(base), disk=KernelDisk())
+    workspace = LocalWorkspace(str(base), disk=Disk())
     return Services(
         journal=MemoryJournal(clock=clock, entropy=entropy),
         workspace=workspace,

@@ -14,7 +14,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.workspace import FileStat
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
 
@@ -33,7 +33,7 @@ def services(base: Path) -> Services:
     root = base / "w"
     (root / ".git").mkdir(parents=True)
     (root / "src").mkdir()
-    workspace = TwoSpellings(str(root), disk=KernelDisk())
+    workspace = TwoSpellings(str(root), disk=Disk())
     clock, entropy = SystemClock(), SystemEntropy()
     return Services(
         journal=MemoryJournal(clock=clock, entropy=entropy),

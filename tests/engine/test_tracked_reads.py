@@ -19,7 +19,7 @@ from orchestrator.engine.reads.read_regions import Stale
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.engine.parts import read_sets_of
 from tests.in_memory.journal import MemoryJournal
@@ -76,7 +76,7 @@ class Readers:
 @pytest.fixture
 def readers(base: Path) -> Readers:
     (base / "w").mkdir()
-    workspace = LocalWorkspace(str(base / "w"), disk=KernelDisk())
+    workspace = LocalWorkspace(str(base / "w"), disk=Disk())
     clock, entropy = SystemClock(), SystemEntropy()
     return Readers(
         Services(

@@ -30,7 +30,7 @@ from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
@@ -45,7 +45,7 @@ EVENTS = 5_000
 async def services(base: Path) -> Services:
     """A journal in which other programs changed one file again and again."""
     (base / "w").mkdir()
-    workspace = LocalWorkspace(str(base / "w"), disk=KernelDisk())
+    workspace = LocalWorkspace(str(base / "w"), disk=Disk())
     clock, entropy = SystemClock(), SystemEntropy()
     services = Services(
         journal=MemoryJournal(clock=clock, entropy=entropy),

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator.workspace import disk as kernel
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import Make
 
 
 @pytest.fixture(params=["openat2", "walk"])
-def disk(request: pytest.FixtureRequest) -> KernelDisk:
-    return KernelDisk(walk=request.param == "walk")
+def disk(request: pytest.FixtureRequest) -> Disk:
+    return Disk(walk=request.param == "walk")
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def root(base: Path) -> Path:
 
 
 @pytest.fixture
-def workspace(root: Path, disk: KernelDisk) -> Iterator[LocalWorkspace]:
+def workspace(root: Path, disk: Disk) -> Iterator[LocalWorkspace]:
     opened = LocalWorkspace(str(root), disk=disk)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def make(root: Path, disk: KernelDisk) -> Iterator[Make]:
+def make(root: Path, disk: Disk) -> Iterator[Make]:
     made: list[LocalWorkspace] = []
 
     def make(**given: object) -> LocalWorkspace:

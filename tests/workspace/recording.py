@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, cast
 
-from orchestrator.ports.disk import Disk
+from orchestrator.workspace.disk import Disk
 
 _TOLD = {"write", "sync", "read", "take_lease", "open_at", "rename", "unlink_at", "make_directory", "remove_directory"}
 

@@ -15,7 +15,7 @@ from orchestrator.core.errors import FileBusy
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
-from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.disk import Disk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 
 TEMP = ".orchestrator-1.tmp"
@@ -125,10 +125,10 @@ def test_delete_and_move(workspace: LocalWorkspace, root: Path) -> None:
     assert (root / "b").read_bytes() == OLD
 
 
-def foreign_before_the_swap(root: Path, name: str = "a") -> KernelDisk:
+def foreign_before_the_swap(root: Path, name: str = "a") -> Disk:
     """A disk under which another program writes the file in the instant before the swap."""
 
-    class Meddling(KernelDisk):
+    class Meddling(Disk):
         def rename(self, from_dir: int, old: str, to_dir: int, new: str, how: object) -> None:
             if not self.done:
                 self.done = True

@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
     SymlinkRefused,
 )
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 
 MOST = 1024 * 1024
@@ -115,7 +115,7 @@ def test_a_file_in_the_middle_is_no_directory(workspace: LocalWorkspace, root: P
     assert workspace.stat(WorkspacePath("no/b")) is None
 
 
-def test_dot_dot_never_leaves(root: Path, disk: KernelDisk) -> None:
+def test_dot_dot_never_leaves(root: Path, disk: Disk) -> None:
     """Paths with `..` are refused before they come here; should one come, the kernel holds."""
     outside_of(root)
     handle = disk.open_root(str(root))
@@ -138,7 +138,7 @@ def test_a_sparse_file_of_a_terabyte_is_refused_by_its_size(workspace: LocalWork
         workspace.read(WorkspacePath("huge"), most=MOST)
 
 
-def test_the_daemons_own_state_is_as_if_absent(root: Path, disk: KernelDisk) -> None:
+def test_the_daemons_own_state_is_as_if_absent(root: Path, disk: Disk) -> None:
     state = root / "state"
     state.mkdir()
     (state / "journal.db").write_text("x")

@@ -24,7 +24,7 @@ from orchestrator.core.errors import (
     WritesStopped,
 )
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.exchange_verification import BLOCK_BYTES, digest_from
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import (
@@ -372,7 +372,7 @@ def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Pat
 
 
 def _failing(make: Make, root: Path, sentence: str, number: int) -> LocalWorkspace:
-    recording = RecordingDisk(KernelDisk(), str(root))
+    recording = RecordingDisk(Disk(), str(root))
     recording.fail = lambda told: OSError(number, os.strerror(number)) if told == sentence else None
     return make(disk=recording.disk)
 
@@ -408,7 +408,7 @@ def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskCh
 
 def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    disk = RecordingDisk(KernelDisk(), str(root))
+    disk = RecordingDisk(Disk(), str(root))
     writing = make(disk=disk.disk).atomic_write(replacing("f", OLD, NEW))
     writing.stage()
     disk.fail = lambda sentence: OSError(errno.EIO, "broken") if sentence == f"read {TEMP}" else None
@@ -419,7 +419,7 @@ def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> 
 
 
 def test_short_writes_are_continued(make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = KernelDisk()
+    disk = Disk()
     whole = disk.write
     monkeypatch.setattr(disk, "write", lambda handle, data: whole(handle, data[:7]))
     data = os.urandom(1000)
@@ -429,7 +429,7 @@ def test_short_writes_are_continued(make: Make, root: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
 def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = KernelDisk()
+    disk = Disk()
     syscall, renameat2 = disk._libc.syscall, disk._renameat2
 
     def refuse(called: ctypes.c_long, *values: object) -> int:
@@ -515,4 +515,4 @@ WHOLE = bytes(range(256)) * (BLOCK_BYTES // 256) + b"and a little more"
 def test_what_is_met_is_held_against_the_whole_content(root: Path, stands: bytes, same: bool) -> None:
     (root / "a").write_bytes(stands)
     with (root / "a").open("rb") as file:
-        assert (digest_from(KernelDisk(), file.fileno()) == digest_of(WHOLE)) == same
+        assert (digest_from(Disk(), file.fileno()) == digest_of(WHOLE)) == same

@@ -162,7 +162,7 @@ def test_another_users_file_is_written_with_warnings() -> None:
         pytest.skip("needs root, to become somebody else")
     code = """
 import os, stat, tempfile
-from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.disk import Disk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import carry_out, replacing
 ignore_lease_breaks()
@@ -171,7 +171,7 @@ try:
     os.chmod(root, 0o777)
     with open(root + "/f", "w") as f: f.write("x")
     os.chmod(root + "/f", 0o664)
-    workspace = LocalWorkspace(root, disk=KernelDisk(), uid=65534)
+    workspace = LocalWorkspace(root, disk=Disk(), uid=65534)
     os.setgroups([]); os.setegid(65534); os.seteuid(65534)
     warnings = carry_out(workspace, replacing("f", b"x", b"y"))
     found = os.stat(root + "/f")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.workspace.confine import Confinement
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.ignore import IgnoreRules
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import as_path
@@ -85,7 +85,7 @@ def test_as_git_lists(seed: int, root: Path) -> None:
     build(root, random.Random(seed))
     command = ["git", "-C", str(root), "ls-files", "-o", "--exclude-standard", "-z"]
     listed = subprocess.run(command, check=True, capture_output=True, env=GIT).stdout.decode()
-    workspace = LocalWorkspace(str(root), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root), disk=Disk())
     try:
         assert {file.path for file in workspace.scan().files} == set(listed.split("\0")) - {""}
     finally:
@@ -99,7 +99,7 @@ def test_as_git_checks(root: Path) -> None:
     asked = "\0".join(str(path.relative_to(root)) for path in paths)
     command = ["git", "-C", str(root), "check-ignore", "--no-index", "-z", "--stdin"]
     told = subprocess.run(command, input=asked.encode(), check=False, capture_output=True, env=GIT).stdout.decode()
-    workspace = LocalWorkspace(str(root), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root), disk=Disk())
     try:
         ours = {
             str(path.relative_to(root))
@@ -137,7 +137,7 @@ def test_rules(workspace: LocalWorkspace, root: Path) -> None:
 
 
 def test_rule_files_are_read_again_when_they_change(root: Path) -> None:
-    at = Confinement(str(root), KernelDisk())
+    at = Confinement(str(root), Disk())
     now_s = 0.0
     rules = IgnoreRules(at, now_s=lambda: now_s, fresh_s=1.0)
     (root / "d").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 
 NAMES = ["a", "b", "build", "src", "x.py", "y.log", "z.tmp", "keep.log", "doc"]
@@ -47,7 +47,7 @@ def test_as_git(root: Path, seed: int) -> None:
         env=plain,
     ).stdout
     expected = {name.decode() for name in listed.split(b"\0") if name}
-    workspace = LocalWorkspace(str(root), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root), disk=Disk())
     assert {item.path for item in workspace.scan().files} == expected
     workspace.close()
 
@@ -58,7 +58,7 @@ def test_our_own_rules(root: Path) -> None:
     (root / "private" / "a").write_text("x")
     (root / ".orchestrator-77.tmp").write_text("x")
     (root / "b").write_text("x")
-    workspace = LocalWorkspace(str(root), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root), disk=Disk())
     assert [item.path for item in workspace.scan().files] == [".orchestratorignore", "b"]
     assert workspace.ignore.ignored(WorkspacePath("private/a"), directory=False)
     assert [temp.path for temp in workspace.temps()] == [".orchestrator-77.tmp"]
@@ -69,7 +69,7 @@ def test_the_scan_says_what_it_left_out(root: Path) -> None:
     (root / "ok").write_text("x")
     (root / "link").symlink_to("ok")
     (root / "bad\nname").write_text("x")
-    workspace = LocalWorkspace(str(root), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root), disk=Disk())
     result = workspace.scan()
     assert [item.path for item in result.files] == ["ok"]
     assert result.skipped == {"names that break the name rule": 1, "symbolic links": 1}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from orchestrator.ports.workspace import DiskChange
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import TEMP, as_path, carry_out, creating, deleting, moving, replacing
 from tests.workspace.recording import RecordingDisk
@@ -19,7 +19,7 @@ OLD, NEW = b"old content", b"new"
 
 
 def told(root: Path, change: DiskChange) -> list[str]:
-    recording = RecordingDisk(KernelDisk(), str(root))
+    recording = RecordingDisk(Disk(), str(root))
     workspace = LocalWorkspace(str(root), disk=recording.disk)
     try:
         carry_out(workspace, change)
@@ -100,7 +100,7 @@ def test_make_directory(root: Path) -> None:
 
 def test_recovery(filled: Path) -> None:
     (filled / "d" / TEMP).write_bytes(NEW)
-    recording = RecordingDisk(KernelDisk(), str(filled))
+    recording = RecordingDisk(Disk(), str(filled))
     workspace = LocalWorkspace(str(filled), disk=recording.disk)
     try:
         temp = workspace.temps()[0]
@@ -119,7 +119,7 @@ def test_recovery(filled: Path) -> None:
 
 
 def test_an_equal_signature_saves_the_first_hash_but_not_the_proof(filled: Path) -> None:
-    workspace = LocalWorkspace(str(filled), disk=KernelDisk())
+    workspace = LocalWorkspace(str(filled), disk=Disk())
     stat = workspace.stat(as_path("d/f"))
     workspace.close()
     assert stat is not None

@@ -14,9 +14,8 @@ from typing import Any, Literal, cast
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.ports.disk import Disk
 from orchestrator.ports.workspace import ChangedMeanwhile
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import Make, as_path, carry_out, creating, replacing
 
@@ -175,7 +174,7 @@ class ExchangingDisk:
         return passed_on
 
 
-def test_a_file_exchanged_at_every_moment_of_a_write(make: Make, root: Path, disk: KernelDisk) -> None:
+def test_a_file_exchanged_at_every_moment_of_a_write(make: Make, root: Path, disk: Disk) -> None:
     build(root)
     one, other = root / "d/f", root / "other"
     exchanging_disk = ExchangingDisk(disk, one, other)

@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.core.errors import IoFailed
-from orchestrator.ports.disk import Disk
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from tests.workspace.changes import Make, creating, replacing, tree
 
 
@@ -27,7 +26,7 @@ class GarblingDisk:
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["replaced", "created"])
-def test_garbled_content_never_gets_a_name(make: Make, root: Path, disk: KernelDisk, there: bool) -> None:
+def test_garbled_content_never_gets_a_name(make: Make, root: Path, disk: Disk, there: bool) -> None:
     if there:
         (root / "f").write_bytes(b"before\n")
     change = replacing("f", b"before\n", b"after\n") if there else creating("f", b"after\n")

@@ -30,7 +30,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.workspace.confine import refusal
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import Make, as_path, carry_out, creating, deleting, moving, replacing, tree
 from tests.workspace.recording import RecordingDisk
@@ -180,7 +180,7 @@ def test_a_mount_is_another_device(make: Make, root: Path) -> None:
 def test_a_sparse_giant_is_refused_unread(make: Make, root: Path) -> None:
     with open(root / "giant", "wb") as giant:
         giant.truncate(2**40)
-    recording = RecordingDisk(KernelDisk(), str(root))
+    recording = RecordingDisk(Disk(), str(root))
     with pytest.raises(FileTooLarge):
         make(disk=recording.disk).read(as_path("giant"), most=1000)
     assert recording.told == []
@@ -188,7 +188,7 @@ def test_a_sparse_giant_is_refused_unread(make: Make, root: Path) -> None:
 
 def test_a_growing_file_is_read_up_to_the_cap(make: Make, root: Path) -> None:
     (root / "f").write_bytes(b"x" * 1000)
-    recording = RecordingDisk(KernelDisk(), str(root))
+    recording = RecordingDisk(Disk(), str(root))
 
     def grow(sentence: str) -> None:
         if sentence == "read f":
@@ -201,7 +201,7 @@ def test_a_growing_file_is_read_up_to_the_cap(make: Make, root: Path) -> None:
 
 def test_a_file_that_moves_under_the_read_is_tried_again(make: Make, root: Path) -> None:
     (root / "f").write_bytes(b"0")
-    recording = RecordingDisk(KernelDisk(), str(root))
+    recording = RecordingDisk(Disk(), str(root))
     moves = iter(range(1, 100))
 
     def write(sentence: str) -> None:
@@ -267,7 +267,7 @@ def test_state_directory_is_as_if_absent(make: Make, root: Path, outside: Path) 
 def test_the_root_may_be_reached_by_a_link(root: Path) -> None:
     (root / "f").write_bytes(b"x")
     (root.parent / "link").symlink_to(root)
-    workspace = LocalWorkspace(str(root.parent / "link"), disk=KernelDisk())
+    workspace = LocalWorkspace(str(root.parent / "link"), disk=Disk())
     try:
         assert workspace.root == os.path.realpath(root)
         assert workspace.read(as_path("f"), most=10).data == b"x"
@@ -298,7 +298,7 @@ def test_a_file_that_another_user_closed_to_us() -> None:
     code = """
 import os, sys, tempfile
 from orchestrator.core.errors import AccessRefused
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import carry_out, creating, replacing
 root = tempfile.mkdtemp(dir="/tmp")
@@ -306,7 +306,7 @@ try:
     os.chmod(root, 0o755)
     with open(root + "/f", "w") as f: f.write("x")
     os.chmod(root + "/f", 0o600)
-    workspace = LocalWorkspace(root, disk=KernelDisk(walk=sys.argv[1] == "walk"))
+    workspace = LocalWorkspace(root, disk=Disk(walk=sys.argv[1] == "walk"))
     os.setegid(65534); os.seteuid(65534)
     for attempt in (
         lambda: workspace.read("f", most=10),

@@ -15,7 +15,7 @@ import pytest
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.workspace import Hints, Watcher
 from orchestrator.workspace.confine import Confinement
-from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.ignore import IgnoreRules
 from orchestrator.workspace.inotify import Inotify
 from orchestrator.workspace.notifier import FilesWatcher
@@ -29,7 +29,7 @@ async def watcher(request: pytest.FixtureRequest, root: Path) -> AsyncIterator[W
     (root / ".gitignore").write_text("out/\n")
     for folder in ("src", "out/deep", ".git"):
         (root / folder).mkdir(parents=True)
-    at = Confinement(str(root), KernelDisk())
+    at = Confinement(str(root), Disk())
     rules = IgnoreRules(at)
     made: Watcher = InotifyWatcher(at, rules) if request.param == "inotify" else FilesWatcher(str(root), rules)
     made.start()
@@ -133,7 +133,7 @@ async def test_rule_files_lead_to_a_look_everywhere(watcher: Watcher, root: Path
 def kernel(root: Path) -> InotifyWatcher:
     (root / ".gitignore").write_text("out/\n")
     (root / "out" / "deep").mkdir(parents=True)
-    at = Confinement(str(root), KernelDisk())
+    at = Confinement(str(root), Disk())
     return InotifyWatcher(at, IgnoreRules(at), rescan_s=0.05)
 
 
