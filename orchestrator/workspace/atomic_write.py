@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Literal
 
@@ -17,17 +16,22 @@ from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, PathError, Wr
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
-from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
-from orchestrator.workspace.exchange_verification import (
+from orchestrator.workspace.confine import (
+    Confinement,
     UnexpectedContent,
-    content,
-    holds,
-    same_directory,
-    verify_content,
+    absent,
+    kind_of,
+    refusal,
+    signature_of,
+    stat_of,
+    translated,
 )
 from orchestrator.workspace.temporary_file import sync, write_temporary
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+Name = tuple[int, str]
+"""A directory's handle, and a name in it."""
+
 _OF_BYTES = ("st_ino", "st_size", "st_mtime_ns")
 
 
@@ -37,8 +41,10 @@ class LocalAtomicWrite:
     def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
         self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
-        self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
+        self._parent, self._name, self._source = -1, "", -1
         self._temp = change.temp or ""
+        self._exchanges = change.before is not None and change.data is not None
+        self._from = self._to = (-1, "")  # the names that are exchanged; or the old one, and the new one
         self._ours: os.stat_result | None = None  # our own file, as it was when it was verified or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
@@ -112,20 +118,6 @@ class LocalAtomicWrite:
             hint="The next start finds out which content is there. Look at the system's log first.",
         )
 
-    def _change_names(self) -> None:
-        change = self._change
-        if change.directory:
-            self._disk.make_directory(self._parent, self._name)
-            self._moved = True
-        elif change.moved_from is not None:
-            self._move(change.moved_from, change.after)
-        elif change.before is None:
-            self._create()
-        elif change.after is None:
-            self._remove(change.before)
-        else:
-            self._replace(change.before, change.after)
-
     def _stat(self) -> FileStat | None:
         """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
         try:
@@ -138,114 +130,92 @@ class LocalAtomicWrite:
             return stat_of(ours)
         return stat_of(found)
 
-    # --- the four ways ----------------------------------------------------------------
+    # --- the rename -------------------------------------------------------------------
 
-    def _create(self) -> None:
-        self._check_place(self._parent, self._change.path)
-        self._step("hash_rechecked")
+    def _change_names(self) -> None:
+        """Create, replace, remove or move, by one rename; what came out of it is verified."""
+        change, place, temp = self._change, (self._parent, self._name), (self._parent, self._temp)
+        if change.directory:
+            self._disk.make_directory(*place)
+            self._moved = True
+            return
+        expected, there = change.before, place  # the content that is changed; None: the name must be free
+        if change.moved_from is not None:
+            if change.after is None:
+                raise ValueError("a move has content")
+            self._source, name = self._at.open_parent(change.moved_from)
+            self._held.callback(self._disk.close, self._source)
+            self._check_place(self._source, change.moved_from)
+            expected, there = change.after, (self._source, name)
+        self._from, self._to = (temp, place) if change.data is not None else (there, place)
+        if change.after is None:
+            self._to = temp
+        self._recheck(there, expected)
         try:
-            self._rename_new(self._parent, self._temp, self._parent, self._name)
-        except FileExistsError:
-            raise ChangedMeanwhile(self._change.path) from None
-        self._names_changed("nothing")
-        try:
-            self._check_place(self._parent, self._change.path)
-        except ChangedMeanwhile:
-            self._step("swapped_stale")
-            self._rename_new(self._parent, self._name, self._parent, self._temp)
-            self._in_temp = "ours"
-            self._sync(self._parent)
-            raise
+            verified = self._rename(expected)
+        except (FileExistsError, FileNotFoundError):
+            raise ChangedMeanwhile(change.path) from None
+        out = temp if change.before is not None else place
+        self._moved, self._in_temp = True, "theirs" if verified and out == temp else "nothing"
+        self._step("swapped")
+        if verified:
+            self._verify(out, expected)
 
-    def _replace(self, before: Digest, after: Digest) -> None:
-        self._recheck(self._parent, self._name, before)
+    def _rename(self, expected: Digest | None) -> bool:
+        """Exchange the names, or give one that is free; False where nothing comes out that can be verified."""
+        if not self._exchanges:
+            self._rename_new(self._from, self._to)
+            return True
         try:
-            self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
-        except FileNotFoundError:
-            raise ChangedMeanwhile(self._change.path) from None
+            self._disk.rename(*self._from, *self._to, "exchange")
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
-            self._check_content(self._parent, self._name, before)
-            self._disk.rename(self._parent, self._temp, self._parent, self._name, "replace")
-            self._names_changed("nothing")
-            return  # nothing came out, so nothing can be verified; `features` says so
-        self._names_changed("theirs")
-        self._verify(self._parent, self._temp, before, lambda: self._exchange_back(after))
+            self._check_content(self._to, expected)
+            self._disk.rename(*self._from, *self._to, "replace")  # `features` says so
+            return False
+        return True
 
-    def _exchange_back(self, after: Digest) -> None:
-        """What comes out now must be our own content; if not, another program changed it a second time."""
-        path = self._change.path
+    def _rename_back(self) -> None:
+        """What comes out of an exchange now must be our own content; if not, another program wrote there since."""
+        theirs = self._in_temp == "theirs"
         try:
-            self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
-        except FileNotFoundError:  # our content was deleted meanwhile; theirs must not be lost with it
-            self._rename_new(self._parent, self._temp, self._parent, self._name)
+            if self._exchanges:
+                self._disk.rename(*self._from, *self._to, "exchange")
+            else:
+                self._rename_new(self._to, self._from)
+        except FileExistsError:  # something took the name meanwhile
+            raise self._diverged(self._temp_content() if theirs else None) from None
+        except FileNotFoundError:
+            if not self._exchanges:
+                raise
+            # Our content was deleted meanwhile; theirs must not be lost with it.
+            self._rename_new(self._from, self._to)
             self._in_temp = "nothing"
             self._sync(self._parent)
             return
-        self._sync(self._parent)
-        out = content(self._at, self._parent, self._temp, path)
-        if out is None or digest_of(out) != after:
-            raise self._diverged(out)
-        self._in_temp = "ours"
-
-    def _remove(self, before: Digest) -> None:
-        self._recheck(self._parent, self._name, before)
-        try:
-            self._rename_new(self._parent, self._name, self._parent, self._temp)
-        except FileNotFoundError:
-            raise ChangedMeanwhile(self._change.path) from None
-        self._names_changed("theirs")
-        self._verify(self._parent, self._temp, before, self._name_again)
-
-    def _name_again(self) -> None:
-        """Give a file that should not go its name back, unless something took the name meanwhile."""
-        path = self._change.path
-        try:
-            self._rename_new(self._parent, self._temp, self._parent, self._name)
-        except FileExistsError:
-            out = content(self._at, self._parent, self._temp, path)
-            raise self._diverged(out) from None
-        self._in_temp = "nothing"
-        self._sync(self._parent)
-
-    def _move(self, source: WorkspacePath, after: Digest | None) -> None:
-        if after is None:
-            raise ValueError("a move has content")
-        self._source, name = self._at.open_parent(source)
-        self._held.callback(self._disk.close, self._source)
-        self._check_place(self._source, source)
-        self._recheck(self._source, name, after)
-        try:
-            self._rename_new(self._source, name, self._parent, self._name)
-        except (FileExistsError, FileNotFoundError):
-            raise ChangedMeanwhile(self._change.path) from None
-        self._names_changed("nothing")
-        self._source_name = name
-        self._ours = self._verify(self._parent, self._name, after, self._move_back)
-
-    def _move_back(self) -> None:
-        try:
-            self._rename_new(self._parent, self._name, self._source, self._source_name)
-        except FileExistsError:
-            raise self._diverged(None) from None
-        self._sync(self._source)
-        self._sync(self._parent)
+        for directory in dict.fromkeys((self._from[0], self._to[0])):
+            self._sync(directory)
+        if self._exchanges:
+            out = self._temp_content()
+            if out is None or digest_of(out) != self._change.after:
+                raise self._diverged(out)
+        self._in_temp = "ours" if self._change.data is not None else "nothing"
 
     # --- verification -----------------------------------------------------------------
 
-    def _recheck(self, directory: int, name: str, expected: Digest) -> None:
+    def _recheck(self, there: Name, expected: Digest | None) -> None:
         """A last look before the names change, which saves most changes that would have to go back.
 
         An equal stat signature is enough for it, where the change itself is verified.
         """
-        if self._change.signature is None or not self._unmoved():
-            self._check_content(directory, name, expected)
+        if expected is not None and (self._change.signature is None or not self._unmoved()):
+            self._check_content(there, expected)
         self._check_place(self._parent, self._change.path)
         self._step("hash_rechecked")
 
-    def _check_content(self, directory: int, name: str, expected: Digest) -> None:
-        if not holds(self._at, directory, name, expected, self._change.path):
+    def _check_content(self, there: Name, expected: Digest | None) -> None:
+        if not self._at.holds(*there, expected, self._change.path):
             raise ChangedMeanwhile(self._change.path)
 
     def _unmoved(self) -> bool:
@@ -258,31 +228,33 @@ class LocalAtomicWrite:
 
     def _check_place(self, directory: int, path: WorkspacePath) -> None:
         """The directory still has its name, so what is changed in it is changed at `path`."""
-        if not same_directory(self._at, directory, path):
+        if not self._at.still_has(directory, path):
             raise ChangedMeanwhile(self._change.path)
 
-    def _names_changed(self, in_temp: Literal["nothing", "theirs"]) -> None:
-        self._moved, self._in_temp = True, in_temp
-        self._step("swapped")
-
-    def _verify(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
-        """The stat of what came out: `expected`, which no program is writing to; anything else goes `back`."""
+    def _verify(self, out: Name, expected: Digest | None) -> None:
+        """What came out is `expected`, and no program is writing to it; anything else goes back."""
         path = self._change.path
         try:
             self._check_place(self._parent, path)
-            handle = verify_content(self._at, directory, name, expected, path)
+            if expected is None:
+                return
+            handle = self._at.open_expected(*out, expected, path)
         except (UnexpectedContent, FileBusy, ChangedMeanwhile) as trouble:
             self._step("swapped_stale")
-            back()
+            self._rename_back()
             raise (ChangedMeanwhile(path) if isinstance(trouble, UnexpectedContent) else trouble) from None
         self._held.callback(self._disk.close, handle)  # the lease ends with it
-        return self._disk.stat(handle)
+        if self._change.moved_from is not None:
+            self._ours = self._disk.stat(handle)
 
     def _diverged(self, out: bytes | None) -> ChangedMeanwhile:
         """With what is at the path, then what is in the temporary file."""
-        there = content(self._at, self._parent, self._name, self._change.path)
+        there = self._at.content(self._parent, self._name, self._change.path)
         unexpected = tuple(data for data in (there, out) if data is not None)
         return ChangedMeanwhile(self._change.path, diverged=True, unexpected=unexpected)
+
+    def _temp_content(self) -> bytes | None:
+        return self._at.content(self._parent, self._temp, self._change.path)
 
     # --- roll back --------------------------------------------------------------------
 
@@ -305,31 +277,16 @@ class LocalAtomicWrite:
             self._disk.remove_directory(self._parent, self._name)
             self._sync(self._parent)
             return
-        if change.after is None:
-            self._name_again()
-            return
-        if not self._is_there(change.after):
-            out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
-            raise self._diverged(out)
-        if change.moved_from is not None:
-            self._move_back()
-        elif change.before is None:
-            self._rename_new(self._parent, self._name, self._parent, self._temp)
-            self._sync(self._parent)
-            self._in_temp = "ours"
-        else:
-            self._exchange_back(change.after)
+        if change.after is not None and not self._is_there(change.after):
+            raise self._diverged(self._temp_content() if self._in_temp == "theirs" else None)
+        self._rename_back()
 
     def _is_there(self, after: Digest) -> bool:
         """Whether what was written is still at the path. Raises IoFailed."""
-        try:
-            return same_directory(self._at, self._parent, self._change.path) and holds(
-                self._at, self._parent, self._name, after, self._change.path
-            )
-        except IoFailed:
-            raise
-        except PathError:
-            return False
+        path = self._change.path
+        with absent():
+            return self._at.still_has(self._parent, path) and self._at.holds(self._parent, self._name, after, path)
+        return False
 
     # --- finish -----------------------------------------------------------------------
 
@@ -338,7 +295,7 @@ class LocalAtomicWrite:
         if self._in_temp == "theirs":
             if self._parent < 0:
                 self._open()  # a divergence gave the handles back
-            found = content(self._at, self._parent, self._temp, change.path)
+            found = self._temp_content()
             if found is not None:
                 expected = digest_of(found) == change.before
                 if not expected and found not in self._kept:
@@ -378,17 +335,17 @@ class LocalAtomicWrite:
 
     # --- small things -----------------------------------------------------------------
 
-    def _rename_new(self, from_dir: int, old: str, to_dir: int, new: str) -> None:
+    def _rename_new(self, old: Name, new: Name) -> None:
         """Rename to a name that nothing has. Raises FileExistsError."""
         try:
-            self._disk.rename(from_dir, old, to_dir, new, "noreplace")
+            self._disk.rename(*old, *new, "noreplace")
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
             with suppress(FileNotFoundError):
-                self._disk.stat_at(to_dir, new)
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from error
-            self._disk.rename(from_dir, old, to_dir, new, "replace")
+                self._disk.stat_at(*new)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new[1]) from error
+            self._disk.rename(*old, *new, "replace")
 
     def _sync(self, directory: int) -> None:
         sync(self._disk, directory, self._change.path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 from orchestrator.core.content import Signature
@@ -14,6 +15,7 @@ from orchestrator.core.errors import (
     AccessRefused,
     ChangedWhileRead,
     CrossDevice,
+    FileBusy,
     FileExists,
     FileNotFound,
     IoFailed,
@@ -27,7 +29,7 @@ from orchestrator.core.errors import (
     SymlinkRefused,
     escaped,
 )
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.disk import Disk
@@ -39,6 +41,7 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 OPEN_TRIES = 3
 MOST_ABOVE = 4096
+BLOCK_BYTES = 1024 * 1024
 
 
 class Confinement:
@@ -175,6 +178,84 @@ class Confinement:
             raise FileNotFound(path, NOTHING)
         if found.st_dev != self.device:
             raise CrossDevice(path, "it lies on another file system")
+
+    # --- contents ---------------------------------------------------------------------
+
+    def content(self, directory: int, name: str, path: WorkspacePath) -> bytes | None:
+        """The bytes under a name; None for nothing, or nothing regular. Raises IoFailed."""
+        with absent(), self.regular(directory, name, path) as (handle, _):
+            return b"".join(blocks_of(self.disk, handle))
+        return None
+
+    def holds(self, directory: int, name: str, expected: Digest | None, path: WorkspacePath) -> bool:
+        """Whether a regular file with this content has the name. Raises what keeps it from being read, save absence."""
+        with suppress(FileNotFound, ChangedWhileRead), self.regular(directory, name, path) as (handle, _):
+            return digest_from(self.disk, handle) == expected
+        return False
+
+    def still_has(self, handle: int, path: WorkspacePath) -> bool:
+        """Whether the directory of `path` is still the one that the handle refers to. Raises IoFailed."""
+        with absent(), self.parent(path) as (present, _):
+            return identity_of(self.disk.stat(present)) == identity_of(self.disk.stat(handle))
+        return False
+
+    def open_expected(self, directory: int, name: str, expected: Digest, path: WorkspacePath) -> int:
+        """The handle of a regular file that is `expected`, under a read lease where those can be had.
+
+        The lease is refused while anyone has the file open for writing; it ends when the caller
+        closes the handle. Raises UnexpectedContent, FileBusy, IoFailed.
+        """
+        with absent():
+            handle, _ = self.open_regular(directory, name, path)
+            try:
+                self.take_lease(handle, path)
+                if digest_from(self.disk, handle) == expected:
+                    return handle
+            except BaseException:
+                self.disk.close(handle)
+                raise
+            self.disk.close(handle)
+        raise UnexpectedContent
+
+    def take_lease(self, handle: int, path: WorkspacePath) -> None:
+        """A read lease, where it can be had, for as long as the handle is open. Raises FileBusy."""
+        try:
+            self.disk.take_lease(handle)
+        except OSError as error:
+            if error.errno != errno.EAGAIN:
+                raise
+            raise FileBusy(path, "another program holds it open for writing") from error
+
+
+class UnexpectedContent(Exception):
+    """Another content, or another kind of thing, or another directory than it should be."""
+
+
+@contextmanager
+def absent() -> Iterator[None]:
+    """Leaves the block where a path does not lead to what was asked for; a disk that fails is no absence."""
+    try:
+        yield
+    except IoFailed:
+        raise
+    except PathError:
+        return
+
+
+def blocks_of(disk: Disk, handle: int) -> Iterator[bytes]:
+    """The content of a file, piece by piece."""
+    at = 0
+    while block := disk.read(handle, BLOCK_BYTES, at):
+        yield block
+        at += len(block)
+
+
+def digest_from(disk: Disk, handle: int) -> Digest:
+    """The digest of a whole file, in bounded memory."""
+    hashed = hashlib.sha256()
+    for block in blocks_of(disk, handle):
+        hashed.update(block)
+    return Digest("sha256:" + hashed.hexdigest())
 
 
 # --- what stat says ---------------------------------------------------------------------

@@ -28,13 +28,13 @@ from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import (
     Confinement,
     Identity,
+    blocks_of,
     kind_of,
     signature_of,
     stat_of,
     translated,
 )
 from orchestrator.workspace.disk import Disk
-from orchestrator.workspace.exchange_verification import blocks_of, take_lease
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.scanner import Scanner
@@ -154,7 +154,7 @@ class LocalWorkspace:
     def in_use(self, temp: TempFile) -> bool:
         try:
             with self._at.parent(temp.path) as (parent, name), self._at.regular(parent, name, temp.path) as (handle, _):
-                take_lease(self._disk, handle, temp.path)
+                self._at.take_lease(handle, temp.path)
         except FileNotFound:
             return False
         except FileBusy:

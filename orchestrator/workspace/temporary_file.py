@@ -11,9 +11,8 @@ from orchestrator.core.errors import FileNotFound, IoFailed, WritesStopped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange
-from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.confine import Confinement, digest_from
 from orchestrator.workspace.disk import Disk
-from orchestrator.workspace.exchange_verification import digest_from
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _DROPPED_BITS = stat.S_ISUID | stat.S_ISGID

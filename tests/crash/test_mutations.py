@@ -171,7 +171,7 @@ def meddled(
 
     writing = atomic_write(base, disk, wanted, step)
     if not proof:
-        writing._verify = lambda *_: os.stat(base)  # type: ignore[method-assign]
+        writing._verify = lambda *_: None  # type: ignore[method-assign]
     writing.stage()
     try:
         writing.commit()

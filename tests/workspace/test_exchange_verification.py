@@ -24,8 +24,8 @@ from orchestrator.core.errors import (
     WritesStopped,
 )
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
+from orchestrator.workspace.confine import BLOCK_BYTES, digest_from
 from orchestrator.workspace.disk import Disk
-from orchestrator.workspace.exchange_verification import BLOCK_BYTES, digest_from
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import (
     TEMP,
