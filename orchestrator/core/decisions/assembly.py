@@ -59,6 +59,7 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
             )
     arriving = {result.path: result for result in going if result.path is not None}
     by_path = {result.present: result for result in going if result.present is not None} | arriving
+    by_path = {path: result for path, result in by_path.items() if not _is_there(result, facts[path].held)}
     renamed = {result.path for result in going if _is_rename(result, facts, arriving)}
     return Apply(
         paths=tuple(
@@ -66,7 +67,7 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
         ),
         contents={
             result.now.digest: NewContent(result.now.data, result.now.document)
-            for result in going
+            for result in by_path.values()
             if result.now is not None and result.path not in renamed
         },
         fit=Fit(rung="merged" if any(result.rung == "merged" for result in going) else "current"),
@@ -86,6 +87,13 @@ def _taken(going: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) -> tup
             return result.path, result
         arriving.add(result.path)
     return None
+
+
+def _is_there(result: Result, held: Held | None) -> bool:
+    """Whether a file that comes back is at its path already: it was removed and made again as it was."""
+    if result.present is not None or result.now is None or held is None or result.unseen:
+        return False
+    return (held.digest, held.mode) == (result.now.digest, result.now.mode)
 
 
 def _is_rename(result: Result, facts: Mapping[WorkspacePath, Facts], arriving: Mapping[WorkspacePath, Result]) -> bool:

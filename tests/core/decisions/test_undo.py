@@ -115,6 +115,18 @@ def test_a_removal_and_a_new_file_in_its_place_go_back_together() -> None:
     assert story.after(story.undo(story.of("alice"))) == {A: TEN}
 
 
+def test_a_file_that_was_removed_and_made_again_as_it_was_is_left_alone() -> None:
+    story = Story(**{A: TEN, "b.txt": TEN})
+    both = story.write("alice", A, None), story.write("alice", A, TEN)
+    with pytest.raises(NothingToChange):
+        story.undo(story.at(*both))
+    edited = story.write("alice", "b.txt", CHANGED)
+    plan = story.undo(story.at(*both, edited))
+    assert [part.path for part in plan.paths] == ["b.txt"]
+    again = story.write("alice", A, None), story.write("alice", A, TEN, mode=0o755)
+    assert [(part.path, part.mode) for part in story.undo(story.at(*again)).paths] == [(A, 0o644)]
+
+
 def test_a_move_takes_later_edits_along() -> None:
     story = Story(**{A: TEN})
     moved = story.move("alice", A, "b.txt")
