@@ -214,7 +214,9 @@ class NotARegularFile(PathError, code="not_a_regular_file", hint="Only regular f
 
 
 class SymlinkRefused(
-    PathError, code="symlink_refused", hint="Links are not followed; use the path of the file itself."
+    PathError,
+    code="symlink_refused",
+    hint="Links are neither followed nor changed. Name the file itself if that is the one you mean.",
 ):
     """The path, or a directory in it, is a symbolic link."""
 
@@ -238,12 +240,12 @@ class FileBusy(PathError, code="file_busy", hint="Try again when the other progr
 
 
 class FileTooLarge(
-    PathError, code="too_large", hint="file_info has its size; it is not read or changed in this version."
+    PathError, code="too_large", hint="list_files shows its size; it is not read or changed in this version."
 ):
     """Over the size limit of this version."""
 
 
-class BinaryFile(PathError, code="binary_file", hint="file_info has its size and kind."):
+class BinaryFile(PathError, code="binary_file", hint="list_files shows its size."):
     """Not text."""
 
 
@@ -260,7 +262,7 @@ class IoFailed(
 
 
 class CharacterNotEncodable(
-    PathError, code="not_encodable", hint="Use characters that the file's encoding has; file_info names it."
+    PathError, code="not_encodable", hint="Use characters that the file's encoding has; read_file names it."
 ):
     """The file's encoding cannot hold a character of the new text."""
 
@@ -332,7 +334,7 @@ class TextTooCostly(
         )
 
 
-class StaleBase(CallerError, code="stale_base", hint="Read the file and send the version_id of that answer as base."):
+class StaleBase(CallerError, code="stale_base", hint="Read the file and send the @N of that answer as base."):
     """The named base is not a content that this path ever had."""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
 from orchestrator.api.failures import parse_params
-from orchestrator.api.operations import BY_NAME
+from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.parameters import CHANGE_FORMS, EditFile, Params, Replacement
 from orchestrator.core.errors import CallerError
 
@@ -94,3 +95,12 @@ def test_a_refusal_says_what_to_send(operation: str, params: dict[str, Any], cod
     with pytest.raises(CallerError) as refused:
         parsed(operation, params)
     assert (refused.value.code, refused.value.hint) == (code, hint)
+
+
+def test_a_hint_names_only_tools_that_its_reader_has() -> None:
+    """The core toolset is the default one; a refusal of its tools sends nobody to a tool beyond it."""
+    core = {operation.name for operation in toolset("core")}
+    beyond = {operation.name for operation in toolset("full")} - core
+    hints = {error.hint for operation in toolset("core") for error in operation.raises}
+    assert len(hints) > 20
+    assert [hint for hint in hints if beyond & set(re.findall(r"\w+", hint))] == []

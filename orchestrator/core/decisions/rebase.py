@@ -100,7 +100,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
     if facts.content_hidden and not facts.base_is_current:
         raise StaleBase(
             f"{facts.path} has changed since {show(base.version)}",
-            hint="file_info tells the present version.",
+            hint="file_history shows the present version.",
             details={"path": facts.path, "base": show(base.version)},
         )
     if held is None:
@@ -197,7 +197,7 @@ def _merged(
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
     """The refusal of a change that could undo what its author never saw. It names no version on purpose."""
-    hint = "It can't be read as text; to replace it all the same, send the version_id of file_info as base."
+    hint = "It can't be read as text; to replace it all the same, send its newest @N in file_history as base."
     return BaseRequired(f"{path}: {why}", details={"path": path}, hint=hint if unreadable else None)
 
 

@@ -135,7 +135,7 @@ class FactFinder:
         if digest is not None and not readable:
             raise Denied(  # a guessed content could be tried by its hash
                 f"{path}: its content is not shown, so its hash is no base",
-                hint="Send the version_id of file_info as base.",
+                hint="Send its newest @N in file_history as base.",
                 details={"path": path},
             )
         if digest is not None:

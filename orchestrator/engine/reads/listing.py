@@ -55,7 +55,7 @@ class Lister:
         if stat is None:
             raise FileNotFound(path, "there is no such directory")
         if stat.kind != "directory":
-            raise NotADirectory(path, "it is not a directory", hint="Use read_file or file_info.")
+            raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
 
         def choose() -> list[Walked]:
             wanted = Globs(params.globs) if params.globs else None
