@@ -170,7 +170,7 @@ class PathError(CallerError):
     """The root of what can be wrong with a path as it is written."""
 
     def __init__(self, path: str, why: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{escaped(path)}: {why}", hint=hint, details={"path": escaped(path)})
+        super().__init__(f"{escaped(path)}: {why}" if path else why, hint=hint, details={"path": escaped(path)})
 
 
 class PathInvalid(

@@ -225,6 +225,12 @@ def test_what_is_parsed_is_canonical(raw: str, directory: bool, may_create: bool
     assert unicodedata.is_normalized("NFC", path)
 
 
+def test_an_empty_path_is_said_without_its_name() -> None:
+    with pytest.raises(PathError) as refused:
+        parse_path("")
+    assert refused.value.message == "the path is empty"
+
+
 @given(st.text())
 def test_folding_is_idempotent(component: str) -> None:
     assert fold(fold(component)) == fold(component)

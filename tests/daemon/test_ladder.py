@@ -317,6 +317,7 @@ async def test_bad_changes(daemon: RunningDaemon, change: dict[str, object], cod
             await alice.edit_file("shop.py", [Replacement(**change)])  # type: ignore[arg-type]
     assert refused.value.code == code
     if code == "expect_mismatch":
+        assert "change 1: line 3 differs from `expect`" in str(refused.value)
         assert "     3\t        found = self.stock.find(item)\n" in (refused.value.shown or "")
     assert (daemon.workspace / "shop.py").read_text() == SHOP
 

@@ -153,12 +153,14 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
     blocks, shown = _shown(spans, current)
     if blocks:
         differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
-        notes = "".join(
-            f"lines {start}–{end} differ from the search (-):\n{text}\n" for (start, end), text in differences if text
-        )
+        notes = "".join(f"{_differing(*span)} from the search (-):\n{text}\n" for span, text in differences if text)
         error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
         error.shown_lines = tuple(shown)
     return error
+
+
+def _differing(start: int, end: int) -> str:
+    return f"line {start} differs" if start == end else f"lines {start}–{end} differ"
 
 
 def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[tuple[int, int]]]:

@@ -284,8 +284,9 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
     if present != expect:
         places = find_exact(text, expect) if expect else []
         elsewhere = f"; those begin at line {starts.up_to(places[0])}" if len(places) == 1 else ""
+        differ = f"line {first} differs" if first == last else f"lines {first} to {last} differ"
         raise ExpectMismatch(
-            f"change {index + 1}: lines {first} to {last} differ from `expect`{elsewhere}.",
+            f"change {index + 1}: {differ} from `expect`{elsewhere}.",
             details={"change": index, "start": first, "end": last},
         )
     if new.removesuffix("\n") == present and new:

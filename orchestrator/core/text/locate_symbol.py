@@ -61,6 +61,7 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         meant = f" Nearest: {', '.join(str(one['name']) for one in nearest)}." if nearest else ""
         raise SymbolNotFound(
             f"change {index + 1}: the file has no symbol {change.symbol!r}.{meant}",
+            hint=None if nearest else "Nothing in it is called like that. Read the file, or send {search, replace}.",
             details={"change": index, "nearest": nearest},
         )
     if len(found) > 1:

@@ -110,6 +110,9 @@ def test_a_refusal_says_what_is_there() -> None:
         "score": 0,
     }
     assert "A.start" in missing.value.message
+    with pytest.raises(SymbolNotFound) as nothing:
+        replaced(SymbolChange("zzz", "x"))
+    assert "nearest" not in nothing.value.hint.lower()
     with pytest.raises(SymbolAmbiguous) as several:
         replaced(SymbolChange("stop", "x"))
     assert several.value.details["lines"] == [7, 12]
