@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -29,6 +30,7 @@ _ALIASES = {
     "file_path": "path",
     "filename": "path",
     "offset": "start",
+    "pattern": "glob",
     "query": "pattern",
     "regex": "pattern",
     "text": "content",
@@ -55,6 +57,9 @@ _EDIT_NAMES = (("search", "replace"), ("old_string", "new_string"), ("old_str", 
 
 _OF_CHANGE = ("search", "replace", "expected_count")
 """Parameters that belong to the one change of a call without a list."""
+
+_IN_CHANGES = {*_OF_CHANGE, "replace_all", "symbol", "content", "start", "end", "expect", *chain(*_EDIT_NAMES)}
+"""What belongs into a change, and is no parameter of the call."""
 
 
 def rejection(error: OrchestratorError) -> Rejection:
@@ -204,11 +209,17 @@ def _words(kind: Any) -> tuple[str, ...]:
 def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
     shown_name = escaped(name[:_SHOWN])
     nearest = _nearest(name[:_SHOWN], known)
+    few = given if len(given) <= len(known) else ()  # of more, one at least has no name of ours
+    ours = {key: key if key in known else _nearest(key[:_SHOWN], known) for key in few}
     hint = f"{operation.name} takes: {', '.join(known)}."
-    if nearest and nearest not in given and all(key == name or key in known for key in given):
-        corrected = {nearest if key == name else key: value for key, value in given.items()}
+    if operation.struct is EditFile and name in _IN_CHANGES:
+        hint = f"changes is a list: [{{search, replace, expected_count}}, …]. {CHANGE_FORMS}"
+    elif nearest and ours and None not in ours.values() and len(set(ours.values())) == len(ours):
+        corrected = {str(ours[key]): value for key, value in given.items()}
         shown = msgspec.json.encode(corrected).decode()
         hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
+    elif nearest and nearest not in given:
+        hint = f"Did you mean {nearest}? {hint}"
     return ParameterUnknown(
         f"{operation.name} has no parameter {shown_name!r}",
         hint=hint,
