@@ -3,10 +3,9 @@
 Begin with operation.py (all that is declared of one) and operations.py (the catalogue).
 
 parameters, results     of the operations on files, which operations declares; shared kinds of parameters
-blame, rollback, time_travel, stale_readers, session_operations, conflicts     further operations of agents, with
+history, session_operations, conflicts                  further operations of agents, with
 journal_operations, journal_checks, administration     and of people           their parameters and results
-feed            subscriptions, which are methods of the socket and no tools
 failures        from JSON to parameters, and from errors to refusals
-framing, line_stream    the preamble, requests and replies; a stream of lines
+framing, line_stream    the preamble, requests, replies and subscriptions; a stream of lines
 locations, processes    where a workspace's state and socket lie, and which process serves it
 """

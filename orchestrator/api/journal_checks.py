@@ -113,3 +113,20 @@ WORKSPACE_CHECK = Operation(
     operator_only=True,
     command="journal compare",
 )
+
+
+class ReplayReport(WorkspaceReport, frozen=True, kw_only=True):
+    at: str
+    events: int
+    unchecked: tuple[str, ...] = ()  # paths of files whose content was never hashed
+
+
+REPLAY_CHECK = Operation(
+    "replay_check",
+    p.Params,
+    ReplayReport,
+    "Rebuild every file from events and contents, and compare with the disk.",
+    operator_only=True,
+    weight="always",
+    command="replay --check",
+)

@@ -10,14 +10,11 @@ from typing import Literal
 
 from orchestrator.api import (
     administration,
-    blame,
     conflicts,
+    history,
     journal_checks,
     journal_operations,
-    rollback,
     session_operations,
-    stale_readers,
-    time_travel,
 )
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -233,11 +230,8 @@ AWAIT_CHANGE = Operation(
 
 
 MODULES = (
-    rollback,
-    blame,
-    time_travel,
+    history,
     session_operations,
-    stale_readers,
     conflicts,
     administration,
     journal_operations,

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 import orchestrator.api.administration
-import orchestrator.api.blame
 import orchestrator.api.conflicts
+import orchestrator.api.history
 import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
 import orchestrator.api.parameters
 import orchestrator.api.results
-import orchestrator.api.rollback
 import orchestrator.api.session_operations
-import orchestrator.api.stale_readers
-import orchestrator.api.time_travel
 
 class OperationMethods:
     """One method for each operation: its parameters as arguments, its result typed."""
@@ -314,40 +311,13 @@ class OperationMethods:
         timeout_s: Seconds to wait.
         """
 
-    async def rollback(
-        self,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | int | None = None,
-        globs: Sequence[str] = (),
-        since: str | int | None = None,
-        until: str | int | None = None,
-        *,
-        preview: bool = False,
-        reason: str = "",
-        request_id: str | None = None,
-    ) -> orchestrator.api.rollback.RollbackAnswer:
-        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
-        others is kept; where it overlaps, the file becomes a conflict.
-
-        preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
-        agent: Only changes of this agent; 'outside': only external changes.
-        session: Only changes of this session.
-        task: Only changes of this task ('@N').
-        globs: Only these files, gitignore-style; accepts a part of a preview.
-        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
-        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
-        """
-
     async def blame(
         self,
         path: str,
         start: int = 1,
         end: int | None = None,
         at: str | int | None = None,
-    ) -> orchestrator.api.blame.BlameAnswer:
+    ) -> orchestrator.api.history.BlameAnswer:
         """Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.
 
         path: Relative path, e.g. 'src/app.py'.
@@ -362,7 +332,7 @@ class OperationMethods:
         globs: Sequence[str] = (),
         limit: int = 100,
         skip: int = 0,
-    ) -> orchestrator.api.blame.Changes:
+    ) -> orchestrator.api.history.Changes:
         """What changed after a version, oldest first: path, kind, who, how many lines. Go on with `head` of the answer,
         or with the call in `next`; nothing is left out or comes twice.
 
@@ -372,13 +342,40 @@ class OperationMethods:
         skip: As `next` of the last answer says.
         """
 
+    async def rollback(
+        self,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        globs: Sequence[str] = (),
+        since: str | int | None = None,
+        until: str | int | None = None,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.history.RollbackAnswer:
+        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
+        others is kept; where it overlaps, the file becomes a conflict.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        agent: Only changes of this agent; 'outside': only external changes.
+        session: Only changes of this session.
+        task: Only changes of this task ('@N').
+        globs: Only these files, gitignore-style; accepts a part of a preview.
+        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
+        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
+        """
+
     async def tree_at(
         self,
         at: str | int = "current",
         contents: bool = False,
         limit: int = 5000,
         cursor: str | None = None,
-    ) -> orchestrator.api.time_travel.Tree:
+    ) -> orchestrator.api.history.Tree:
         """The tracked files at any point: path, version, hash, mode, size.
 
         at: '@N', or 'current'.
@@ -393,7 +390,7 @@ class OperationMethods:
         at: str | int,
         offset: int = 0,
         limit: int = 4194304,
-    ) -> orchestrator.api.time_travel.Content:
+    ) -> orchestrator.api.history.Content:
         """The bytes that a file had at any point, in pieces.
 
         path: Relative path, e.g. 'src/app.py'.
@@ -401,9 +398,6 @@ class OperationMethods:
         offset: First byte, 0-based.
         limit: Most bytes in one answer.
         """
-
-    async def replay_check(self) -> orchestrator.api.time_travel.ReplayReport:
-        """Rebuild every file from events and contents, and compare with the disk."""
 
     async def session_status(
         self,
@@ -469,7 +463,7 @@ class OperationMethods:
         request_id: Your own id; a repeated call is applied once.
         """
 
-    async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
+    async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.session_operations.StaleReadersAnswer:
         """Sessions that read lines of a file which others have changed since, with the version and the lines that each
         one saw.
 
@@ -738,3 +732,6 @@ class OperationMethods:
 
     async def workspace_check(self) -> orchestrator.api.journal_checks.WorkspaceReport:
         """Compare the disk with the journal."""
+
+    async def replay_check(self) -> orchestrator.api.journal_checks.ReplayReport:
+        """Rebuild every file from events and contents, and compare with the disk."""

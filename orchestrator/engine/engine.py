@@ -9,11 +9,17 @@ from functools import partial
 import anyio
 
 from orchestrator.api import administration as admin
-from orchestrator.api import blame, journal_operations, rollback, session_operations, stale_readers, time_travel
+from orchestrator.api import history, journal_operations, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.feed import FeedEvent, Subscribe
-from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD, JOURNAL_VERIFY, WORKSPACE_CHECK
+from orchestrator.api.journal_checks import (
+    JOURNAL_CHECKPOINT,
+    JOURNAL_REBUILD,
+    JOURNAL_VERIFY,
+    REPLAY_CHECK,
+    WORKSPACE_CHECK,
+)
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
@@ -135,7 +141,7 @@ class Engine:
             handled_by(o.FILE_HISTORY, historian.file_history),
             handled_by(o.GET_DIFF, historian.get_diff),
             handled_by(o.REVERT, undoer.revert),
-            handled_by(rollback.ROLLBACK, undoer.rollback),
+            handled_by(history.ROLLBACK, undoer.rollback),
             handled_by(SESSION_STATUS, sessions.session_status),
             handled_by(BEGIN_TASK, sessions.begin_task),
             handled_by(END_TASK, sessions.end_task),
@@ -143,11 +149,11 @@ class Engine:
             handled_by(RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(JOURNAL_QUERY, auditor.journal_query),
-            handled_by(blame.BLAME, Blamer(services, observer).blame),
-            handled_by(blame.CHANGES_SINCE, ChangeSummaries(services).changes_since),
-            handled_by(time_travel.TREE_AT, travel.tree_at),
-            handled_by(time_travel.CONTENT_AT, travel.content_at),
-            handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
+            handled_by(history.BLAME, Blamer(services, observer).blame),
+            handled_by(history.CHANGES_SINCE, ChangeSummaries(services).changes_since),
+            handled_by(history.TREE_AT, travel.tree_at),
+            handled_by(history.CONTENT_AT, travel.content_at),
+            handled_by(REPLAY_CHECK, checks.replay_check),
             handled_by(admin.STATUS, administration.status),
             handled_by(admin.APPROVALS_LIST, self._approvals.approvals_list),
             handled_by(admin.APPROVALS_SHOW, self._approvals.approvals_show),
@@ -173,7 +179,7 @@ class Engine:
             handled_by(journal_operations.JOURNAL_ARCHIVE, upkeep.journal_archive),
             handled_by(journal_operations.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
             handled_by(journal_operations.JOURNAL_COLLECT, upkeep.journal_collect),
-            handled_by(stale_readers.STALE_READERS, self.stale_read_notifier.stale_readers),
+            handled_by(session_operations.STALE_READERS, self.stale_read_notifier.stale_readers),
         )
         self.calls = CallService(
             services,

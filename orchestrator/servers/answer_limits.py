@@ -8,8 +8,8 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import Conflicts
+from orchestrator.api.history import RollbackAnswer
 from orchestrator.api.journal_operations import JournalPage
-from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import singledispatch
 
 from orchestrator.api import results as r
-from orchestrator.api.blame import BlameAnswer
+from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
-from orchestrator.api.stale_readers import notice_text
+from orchestrator.api.session_operations import notice_text
 from orchestrator.core.errors import escaped, plural
 from orchestrator.engine.path_resolution import quoted
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from orchestrator.api.blame import Changes
+from orchestrator.api.history import Changes
 from orchestrator.api.journal_operations import ExportPage
 from orchestrator.api.results import Result
 from orchestrator.clients.python import FileAccess, RemoteError

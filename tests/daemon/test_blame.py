@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from anyio import to_thread
 
-from orchestrator.api.blame import BlameAnswer, BlamedLines
+from orchestrator.api.history import BlameAnswer, BlamedLines
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.servers.blocks import MOST_RANGES, text_block

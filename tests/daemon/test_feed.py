@@ -12,8 +12,8 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from orchestrator.api.blame import PathChanged
 from orchestrator.api.feed import FeedEvent
+from orchestrator.api.history import PathChanged
 from orchestrator.clients.python import Events, FileAccess, RemoteError
 from orchestrator.core.errors import DaemonRestarted
 from tests.daemon.daemon_process import RunningDaemon

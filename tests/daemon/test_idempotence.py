@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from orchestrator.api.history import RollbackAnswer
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.results import ChangeAnswer, Result
-from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.daemon_process import RunningDaemon
 

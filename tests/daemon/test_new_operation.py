@@ -109,7 +109,7 @@ def program(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (api / "line_count.py").write_text(ENTRY)
     edit(
         api / "operations.py",
-        ("    journal_operations,\n    rollback,", "    journal_operations,\n    line_count,\n    rollback,"),
+        ("    journal_operations,\n    session_", "    journal_operations,\n    line_count,\n    session_"),
         ("MODULES = (\n", "MODULES = (\n    line_count,\n"),
     )
     monkeypatch.chdir(copy)
@@ -122,8 +122,8 @@ def add_handler(program: Path) -> None:
     edit(
         engine / "engine.py",
         (
-            "api import blame, journal_operations, rollback,",
-            "api import blame, journal_operations, line_count, rollback,",
+            "api import history, journal_operations, session_operations",
+            "api import history, journal_operations, line_count, session_operations",
         ),
         ("from orchestrator.engine.reads.listing import", f"{IMPORT}from orchestrator.engine.reads.listing import"),
         ("        handlers = Handlers(\n", f"        handlers = Handlers(\n{ROW}"),

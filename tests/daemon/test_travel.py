@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
+from orchestrator.api import history as t
 from orchestrator.api import results as r
-from orchestrator.api import time_travel as t
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.clients.render import rendered
 from orchestrator.servers.blocks import text_block

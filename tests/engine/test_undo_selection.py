@@ -12,7 +12,7 @@ import pytest
 from anyio import from_thread
 
 from orchestrator.api.failures import operation_named
-from orchestrator.api.rollback import Rollback
+from orchestrator.api.history import Rollback
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.commands import AllFacts
 from orchestrator.core.decisions.costs import effort

@@ -14,8 +14,8 @@ import msgspec
 
 from orchestrator.api import locations
 from orchestrator.api import results as r
-from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.framing import Refusal
+from orchestrator.api.history import BlameAnswer
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer

@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.blame import BLAME, Blame, BlameAnswer, BlamedLines
+from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
 from orchestrator.api.session_operations import RESERVE_PATHS
 from orchestrator.clients.cli.context import DONE, Settings, echo, usage

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from orchestrator.api.time_travel import TreeEntry
+from orchestrator.api.history import TreeEntry
 from orchestrator.clients.cli.context import Settings, usage
 from orchestrator.core.errors import CallerError, escaped
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from orchestrator.api import time_travel as t
+from orchestrator.api import history as t
+from orchestrator.api.journal_checks import REPLAY_CHECK
 from orchestrator.clients.cli.context import Command, Settings, usage
 from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPathRefused
 from orchestrator.clients.connection import Connection
@@ -27,7 +28,7 @@ _REASONS = {
 def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool) -> int:
     """Rebuild the tracked files as they were at any point, or check that the journal explains the disk."""
     if check and at is None and into is None:
-        return settings.run(t.REPLAY_CHECK)
+        return settings.run(REPLAY_CHECK)
     if check or at is None or into is None:
         usage("give --to and --into, or --check alone")
     with settings.connect() as connection:

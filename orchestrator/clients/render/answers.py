@@ -16,7 +16,7 @@ from orchestrator.api.conflicts import ConflictInfo, Party
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.api.stale_readers import notice_text
+from orchestrator.api.session_operations import notice_text
 from orchestrator.clients.render.generic import lines_of, rows_of
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural

@@ -14,14 +14,24 @@ import click
 import msgspec
 
 from orchestrator.api import administration as a
+from orchestrator.api import history as t
 from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
-from orchestrator.api import time_travel as t
-from orchestrator.api.blame import Changes, PathChanged
 from orchestrator.api.conflicts import ConflictInfo, Conflicts
-from orchestrator.api.session_operations import LeaseAnswer, LeaseInfo, OwnChange, PendingEdit, RecentRead, TaskInfo
-from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, notice_text, seen_span
+from orchestrator.api.history import Changes, PathChanged
+from orchestrator.api.session_operations import (
+    LeaseAnswer,
+    LeaseInfo,
+    OwnChange,
+    PendingEdit,
+    RecentRead,
+    StaleReader,
+    StaleReadersAnswer,
+    TaskInfo,
+    notice_text,
+    seen_span,
+)
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
 
@@ -30,7 +40,7 @@ SUMMARIES: dict[type[r.Result], str] = {
     c.VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
     c.RebuildAnswer: "{events:event} replayed into {projections}",
     c.WorkspaceReport: "{files:file} compared",
-    t.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
+    c.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
     t.Replayed: "{files:file} of {at}, {bytes:byte}, in {into}",
     m.BackupAnswer: "the journal up to {head} is in {directory}, verified",
     LeaseAnswer: "{status}: {message}",

@@ -6,9 +6,9 @@ from typing import Literal
 
 import anyio.lowlevel
 
+from orchestrator.api import history as u
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import rollback as u
 from orchestrator.core.change import PathChange, PermissionCheck
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.lineage import UndoFilter, UndoSelection

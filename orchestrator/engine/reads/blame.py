@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import blame as t
+from orchestrator.api import history as t
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
 from orchestrator.core.errors import FileNotFound, ParameterInvalid, VersionNotKept, escaped

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import blame as t
+from orchestrator.api import history as t
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import CHANGE_TAGS

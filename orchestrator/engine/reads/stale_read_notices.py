@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.api import stale_readers as n
+from orchestrator.api import session_operations as n
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import Piece

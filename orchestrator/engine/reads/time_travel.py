@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from orchestrator.api import time_travel as t
+from orchestrator.api import history as t
+from orchestrator.api import results as r
 from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.ids import Seq, show
@@ -58,7 +59,7 @@ class TimeTravel:
 
     async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
         """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
-        left_out: t.LeftOut | None = None if kept else "not_kept"
+        left_out: r.LeftOut | None = None if kept else "not_kept"
         readable, data = self._s.permissions.readable(caller, row.path), None
         if not readable:
             left_out = "policy"

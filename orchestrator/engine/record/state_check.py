@@ -9,7 +9,6 @@ from anyio import to_thread
 
 from orchestrator.api import journal_checks as c
 from orchestrator.api import parameters as p
-from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.registry import FileEntry
@@ -65,7 +64,7 @@ class StateCheck:
 
     # --- the state and the disk ---------------------------------------------------------
 
-    async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> ReplayReport:
+    async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> c.ReplayReport:
         rebuilt = await self.journal_rebuild(caller, call, c.JournalRebuild())
         found: list[c.DiskDifference] = []
         if rebuilt.first_difference is not None:
@@ -80,7 +79,7 @@ class StateCheck:
                     unchecked.append(path)
                 found += [*await self._lost(entry), *await self._on_disk(entry)]
         found += await self._extra()
-        return ReplayReport(
+        return c.ReplayReport(
             ok=not found,
             at=show(head),
             events=head,
