@@ -18,7 +18,7 @@ from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.text.merging.surroundings import Surroundings
+from orchestrator.core.text.merging.doubts import Surroundings
 from orchestrator.core.text.symbols import Outline, Symbol
 
 

@@ -2,7 +2,6 @@
 
 Begin with `automatic_merge.py`.
 
-rule                                     what a merge rule is given, and what it answers
-same_change, imports, list_items, definitions    the rules
-doubts, ambiguous_hunks, surroundings    checks of merges that look clean
+rules, imports, definitions    the merge rules
+doubts, ambiguous_hunks        checks of merges that look clean
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -12,13 +12,22 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import Cluster, MergeConflict, clusters, merged_lines
 from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
 from orchestrator.core.text.merging.doubts import doubts
-from orchestrator.core.text.merging.list_items import list_items
-from orchestrator.core.text.merging.rule import NO_OUTLINES, Outlines, Resolution, Rule, Sides
-from orchestrator.core.text.merging.same_change import same_change
+from orchestrator.core.text.merging.rules import (
+    NO_OUTLINES,
+    Outlines,
+    Resolution,
+    Rule,
+    Sides,
+    list_items,
+    same_change,
+)
 from orchestrator.core.text.outline.languages import language_of
 
 MOST_LINES: Final = 1_000_000
 """How many lines the rules look at, all conflicts of a merge together; beyond that it is a conflict as it is."""
+
+
+CLEAN: Final = "no other change touched these lines or their neighbours"
 
 
 class AutomaticMerge(msgspec.Struct, frozen=True):
@@ -51,20 +60,26 @@ def merge_automatically(
         return conflict
     sides = Sides(base, current, proposed, found, outlines, language_of(path) or "", path)
     outputs: list[Sequence[str]] = []
-    reasons: list[tuple[MergeRule, str]] = []
+    report: list[ResolvedRegion] = []
+    shift = 0
     for cluster in found:
-        reason, output = _plain(cluster), cluster.agreed
+        region, output = cluster.region, cluster.agreed
+        rule: MergeRule = "same_change" if cluster.ours else "clean"
+        why = "both sides made the same change" if cluster.ours else CLEAN
         if output is None:
-            first = _first(cluster, sides, rules)
+            tried = ((name, RULES[name](cluster, sides)) for name in RULES if name in rules)
+            first = next(((name, resolution) for name, resolution in tried if resolution is not None), None)
             if first is None:
                 return conflict
-            output, reason = first[1].lines, (first[0], first[1].why)
+            rule, why, output = first[0], first[1].why, first[1].lines
         outputs.append(output)
-        reasons.append(reason)
-    merged, report = _reported(base, found, outputs, reasons, path)
+        if cluster.theirs:
+            report.append(ResolvedRegion(path, rule, why, region, Span(region.base.start + shift, len(output))))
+        shift += len(output) - region.base.length
+    merged = merged_lines(base, found, outputs)
     if (doubt := doubts(base, current, proposed, merged, found, conflicts)) is not None:
         return doubt
-    return AutomaticMerge(merged, report, conflict if conflicts else None)
+    return AutomaticMerge(merged, tuple(report), conflict if conflicts else None)
 
 
 def imports(cluster: Cluster, sides: Sides) -> Resolution | None:
@@ -80,35 +95,3 @@ RULES: Final[Mapping[AutomaticRule, Rule]] = {
     "additions": additions,
     "disjoint_symbols": disjoint_symbols,
 }
-
-
-def _first(cluster: Cluster, sides: Sides, rules: Collection[AutomaticRule]) -> tuple[AutomaticRule, Resolution] | None:
-    """What the first rule says that takes this conflict."""
-    for name, rule in RULES.items():
-        if name in rules and (resolution := rule(cluster, sides)) is not None:
-            return name, resolution
-    return None
-
-
-def _plain(cluster: Cluster) -> tuple[MergeRule, str]:
-    if cluster.ours and cluster.theirs:
-        return "same_change", "both sides made the same change"
-    return "clean", "no other change touched these lines or their neighbours"
-
-
-def _reported(
-    base: Sequence[str],
-    found: Sequence[Cluster],
-    outputs: Sequence[Sequence[str]],
-    reasons: Iterable[tuple[MergeRule, str]],
-    path: WorkspacePath,
-) -> tuple[tuple[str, ...], tuple[ResolvedRegion, ...]]:
-    """The merged text, and the report of each place that the proposal changed."""
-    report: list[ResolvedRegion] = []
-    shift = 0
-    for cluster, output, (rule, why) in zip(found, outputs, reasons, strict=True):
-        region = cluster.region
-        if cluster.theirs:
-            report.append(ResolvedRegion(path, rule, why, region, Span(region.base.start + shift, len(output))))
-        shift += len(output) - region.base.length
-    return merged_lines(base, found, outputs), tuple(report)

@@ -13,7 +13,7 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.rule import Resolution, Sides, insertions, new_lines
+from orchestrator.core.text.merging.rules import Resolution, Sides, insertions, new_lines
 from orchestrator.core.text.symbols import Outline, Symbol, walked
 
 SHOWN_NAMES = 3

@@ -10,7 +10,7 @@ from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, ThreeWay
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
-from orchestrator.core.text.merging.rule import NO_OUTLINES
+from orchestrator.core.text.merging.rules import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
 
 PYTHON = WorkspacePath("a.py")

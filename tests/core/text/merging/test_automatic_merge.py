@@ -18,7 +18,7 @@ from orchestrator.core.text.merging.automatic_merge import (
     AutomaticMerge,
     merge_automatically,
 )
-from orchestrator.core.text.merging.rule import Outlines
+from orchestrator.core.text.merging.rules import Outlines
 from orchestrator.core.text.symbols import Outline
 from tests.core.text.merging.scenarios import PYTHON, lines, merging, outline
 from tests.core.text.strategies import plain_lines, quick

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.text.merge import clusters
-from orchestrator.core.text.merging.surroundings import strayed
+from orchestrator.core.text.merging.doubts import strayed
 
 TITLED = ["# Title", "", "one", "", "two", "", "three"]
 SECTIONS = ["## One", "", "same", "", "## Two", "", "same"]

@@ -1,12 +1,20 @@
-"""Merge rule: both sides added entries to one list, table or sorted block."""
+"""Merge rules: what each is given and answers; and those about the same change on both sides and about lists."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain, takewhile
+from typing import Final
 
+import msgspec
+
+from orchestrator.core.content import LineHunk, ThreeWay
+from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.rule import Resolution, Sides, insertions, new_lines
+from orchestrator.core.text.merging.imports import IMPORTING, ImportMerge
+from orchestrator.core.text.symbols import Outline
 
 Entry = tuple[str, ...]
 """The lines of one entry."""
@@ -23,6 +31,110 @@ _ROW = re.compile(r"\s*\|.*\S.*\|\s*\Z")
 _WORD = re.compile(r"(?P<key>\S+)\Z")
 _NAME = re.compile(r"(?:[^\s=<>!~;,@:(\[\]\"']|:(?=//))+")
 _STRING = re.compile(r"""(?P<lead>\s*)(?P<key>"[^"\\]*"|'[^'\\]*')(?:\s*:\s*(?:"[^"\\]*"|'[^'\\]*'|[\w.+-]+))?,\s*\Z""")
+
+Outlines = ThreeWay[Outline | None]
+"""What the three texts define; None where nothing is known of one."""
+
+NO_OUTLINES: Final[Outlines] = ThreeWay(None, None, None)
+
+
+class Sides(ThreeWay[Sequence[str]], frozen=True, dict=True):
+    """The three texts of a whole merge."""
+
+    clusters: Sequence[Cluster]
+    outlines: Outlines = NO_OUTLINES
+    language: str = ""  # a grammar's name
+    path: str = ""
+
+    @cached_property
+    def parsed_outlines(self) -> ThreeWay[Outline] | None:
+        """All three, if a grammar took each of them without an error: only then do symbols prove anything."""
+        base, current, proposed = self.outlines
+        if base is None or current is None or proposed is None:
+            return None
+        outlines = ThreeWay(base, current, proposed)
+        return outlines if all(outline.parsed and not outline.errors for outline in outlines) else None
+
+    @cached_property
+    def imports(self) -> ImportMerge | None:
+        """The imports of the three texts; None in a language whose imports nobody knows."""
+        return ImportMerge(self, self.language) if self.language in IMPORTING else None
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """What to put in place of a conflict, and why that is safe."""
+
+    lines: tuple[str, ...]
+    why: str
+
+
+Rule = Callable[[Cluster, Sides], Resolution | None]
+
+
+def new_lines(side: Sequence[str], hunk: LineHunk) -> list[str]:
+    """The lines that a hunk brings."""
+    return list(side[hunk.new_start : hunk.new_end])
+
+
+def insertions(cluster: Cluster) -> tuple[LineHunk, LineHunk] | None:
+    """The current hunk and the proposed one, where each side did nothing but insert, at the same place."""
+    if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+        return None
+    ours, theirs = cluster.ours[0], cluster.theirs[0]
+    return None if ours.old_len or theirs.old_len or ours.old_start != theirs.old_start else (ours, theirs)
+
+
+def same_change(cluster: Cluster, sides: Sides) -> Resolution | None:
+    """Take the side that holds the other's whole change and more, at its head or its tail.
+
+    Only where each side has one hunk, what was removed has no equal block beside it,
+    and what they share says something: a bracket or a blank line
+    may be the same by chance.
+    """
+    if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+        return None
+    ours, theirs = cluster.ours[0], cluster.theirs[0]
+    mine, other = new_lines(sides.current, ours), new_lines(sides.proposed, theirs)
+    if _holds(theirs, other, ours, mine, sides.base):
+        return Resolution(tuple(other), _why_same(mine, "the proposal"))
+    if _holds(ours, mine, theirs, other, sides.base):
+        return Resolution(tuple(mine), _why_same(other, "the current text"))
+    return None
+
+
+def _holds(wide: LineHunk, wide_lines: list[str], narrow: LineHunk, lines: list[str], base: Sequence[str]) -> bool:
+    """Whether the wide hunk is the narrow one with more lines behind or before it.
+
+    A narrow one that replaces lines must leave some to the wide one, and bring no fewer than it takes: else it
+    may have removed a line that is, changed, in what the wide one brings.
+    """
+    if wide.old_start > narrow.old_start or wide.old_end < narrow.old_end:
+        return False
+    more_old, more_new = wide.old_len - narrow.old_len, len(wide_lines) - len(lines)
+    if more_new < 0 or not more_old | more_new:
+        return False
+    if not lines:  # both removed lines; the wide one must do nothing but that
+        removed = base[narrow.old_start : narrow.old_end]
+        sure = any(map(is_significant, removed)) and not _slides(wide, base)
+        return more_old > 0 and not wide_lines and sure
+    if not any(map(is_significant, lines)) or (narrow.old_len and (not more_old or len(lines) < narrow.old_len)):
+        return False
+    at_head = wide.old_start == narrow.old_start and wide_lines[: len(lines)] == lines
+    at_tail = wide.old_end == narrow.old_end and wide_lines[more_new:] == lines
+    return at_head or at_tail
+
+
+def _slides(removal: LineHunk, base: Sequence[str]) -> bool:
+    """Whether an equal block next to it may be the one that was removed."""
+    start, end = removal.old_start, removal.old_end
+    below = takewhile(lambda at: base[at] == base[at - removal.old_len], range(end, len(base)))
+    above = takewhile(lambda at: base[at] == base[at + removal.old_len], range(start - 1, -1, -1))
+    return any(is_significant(base[at]) for at in chain(above, below))
+
+
+def _why_same(shared: list[str], wider: str) -> str:
+    what = f"brought the same {len(shared)} lines" if shared else "removed the same lines"
+    return f"both sides {what}; only {wider} changed what is next to them"
 
 
 def list_items(cluster: Cluster, sides: Sides) -> Resolution | None:
