@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.operation import SHORT_BYTES
-from orchestrator.core.text.tokens import estimate
+from orchestrator.core.text.answer_space import estimate_tokens
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
 from tests.docs.mcp_stdio import Transport
@@ -116,7 +116,7 @@ def test_a_clean_change_is_answered_in_a_hundred_tokens(daemon: RunningDaemon) -
             assert (told["status"], told["success"], told["rung"]) == ("applied", True, "current"), told
             assert told["version_id"].startswith("@")
             assert "diff" not in told
-            assert estimate(json.dumps(told, separators=(",", ":"))) <= 100, told
+            assert estimate_tokens(json.dumps(told, separators=(",", ":"))) <= 100, told
             assert (told.get("added", 0), told.get("removed", 0)) == (added, removed), name
 
 

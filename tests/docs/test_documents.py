@@ -20,7 +20,7 @@ from orchestrator.clients.stdio_proxy import main
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.core.text.tokens import estimate
+from orchestrator.core.text.answer_space import estimate_tokens
 from tests.docs.documents import (
     DOCUMENTS,
     ERRORS,
@@ -265,7 +265,7 @@ SECTIONS = {
 
 
 def test_the_guide_for_agents_is_short() -> None:
-    assert estimate(text_of(GUIDE)) <= 6000
+    assert estimate_tokens(text_of(GUIDE)) <= 6000
 
 
 def test_the_guide_for_agents_has_every_section() -> None:

@@ -18,9 +18,8 @@ from orchestrator.core.errors import (
     SearchNotFound,
 )
 from orchestrator.core.ids import WorkspacePath, show
-from orchestrator.core.text import tokens
+from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.excerpt import fit, render
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.regions import merged
 
@@ -172,7 +171,7 @@ def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[st
         if start > end:
             continue
         last = fit(current.lines, start, end, room)
-        room -= tokens.estimate("".join(current.lines[start - 1 : last])) + 2 * (last + 1 - start)
+        room -= estimate_tokens("".join(current.lines[start - 1 : last])) + 2 * (last + 1 - start)
         kept.append(LineRange(start, last))
         if room < 50:
             break

@@ -9,5 +9,5 @@ locate_symbol, symbols; outline/    where a symbol is
 hunks, patch, hunk_location; forms/    patches in every form
 merging/    what is merged beyond git, and the checks of a clean merge
 redact, secret_patterns, private_keys    secrets
-excerpt, answer_space, tokens, search    what is shown of a text
+answer_space, search    what is shown of a text
 """

@@ -18,7 +18,7 @@ from orchestrator.core.events.files import ContentShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict, Pending
-from orchestrator.core.text.excerpt import fit, render
+from orchestrator.core.text.answer_space import fit, render
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied

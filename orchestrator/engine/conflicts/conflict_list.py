@@ -13,8 +13,7 @@ from orchestrator.core.errors import TextTooCostly, VersionUnknown
 from orchestrator.core.events.conflicts import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict, Review
-from orchestrator.core.text import tokens
-from orchestrator.core.text.excerpt import fit, render
+from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.diffs import Diffs, regions
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
@@ -180,7 +179,7 @@ def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
     most = max(1, budget // REGION_TOKENS)
     words = [diff or "", review_diff or "", info.reason]
     words += [text for line in info.reviews for text in (line.reason, line.message)]
-    cost = sum(map(tokens.estimate, words)) + REGION_TOKENS * min(most, len(info.regions))
+    cost = sum(map(estimate_tokens, words)) + REGION_TOKENS * min(most, len(info.regions))
     info = msgspec.structs.replace(
         info,
         diff=diff,
@@ -191,7 +190,7 @@ def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
         regions_left_out=max(0, len(info.regions) - most),
     )
     texts = [text for text in (info.base, info.current, info.proposed, info.marked) if text is not None]
-    whole = sum(map(tokens.estimate, texts))
+    whole = sum(map(estimate_tokens, texts))
     if cost + whole <= budget:
         return info, cost + whole
     left_out = msgspec.structs.replace(info, base=None, current=None, proposed=None, marked=None, texts_left_out=True)
@@ -201,7 +200,7 @@ def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
 def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
     """A diff that fits, by lines; very long ones are cut too."""
     budget = min(budget, DIFF_TOKENS)
-    if diff is None or tokens.estimate(diff) <= budget:
+    if diff is None or estimate_tokens(diff) <= budget:
         return diff, False
     lines = diff.split("\n")
     return render(lines[: fit(lines, 1, len(lines), budget, numbers=False)], 1, numbers=False)[0], True

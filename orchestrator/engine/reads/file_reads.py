@@ -21,10 +21,8 @@ from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.tags import tags_of
-from orchestrator.core.text import tokens
-from orchestrator.core.text.answer_space import size
+from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.text.excerpt import MAX_LINE, fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.path_resolution import quoted
@@ -209,7 +207,7 @@ class Reader:
             total_lines=total,
             cut=bool(cut),
         )
-        name, estimate = call.operation.name, tokens.estimate(text)
+        name, estimate = call.operation.name, estimate_tokens(text)
         event: Event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval)
         if version == NO_VERSION:
             event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines

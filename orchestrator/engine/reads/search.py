@@ -18,10 +18,8 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.registry import NOTHING, Known
-from orchestrator.core.text import tokens
-from orchestrator.core.text.answer_space import AnswerSpace, size
+from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.excerpt import MAX_LINE
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
@@ -110,7 +108,7 @@ class Searcher:
             total=total,
             files_searched=sweep.searched,
             left_out=sweep.left_out,
-            tokens=sum(tokens.estimate(hit.text) for hit in page.hits),
+            tokens=sum(estimate_tokens(hit.text) for hit in page.hits),
         )
         await self._s.notes.note_shown(caller, call, event)
         return r.SearchResult(

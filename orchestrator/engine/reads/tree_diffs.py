@@ -15,8 +15,7 @@ from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
-from orchestrator.core.text import tokens
-from orchestrator.core.text.answer_space import AnswerSpace, size
+from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
@@ -199,7 +198,7 @@ class Page:
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
         text = patch.text if isinstance(patch, FilePatch) else ""
-        cost = tokens.estimate(text)
+        cost = estimate_tokens(text)
         named = 3 * size(item.path) + NAMED_BYTES  # in what was left out, in its call, and in the cursor
         shown = (size(text) + named, text.count("\n") + 2)
         too_large = cost > self._budget or not self._whole.first([shown], least=0)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.text import tokens
+from orchestrator.core.text.answer_space import estimate_tokens
 
 SYSTEM = """\
 You resolve a merge conflict. Two agents changed the same lines of one file: the file holds `current`, and the \
@@ -38,7 +38,7 @@ class Prompt:
     @property
     def tokens(self) -> int:
         """About how many it has."""
-        return sum(map(tokens.estimate, (self.system, *(message["content"] for message in self.messages))))
+        return sum(map(estimate_tokens, (self.system, *(message["content"] for message in self.messages))))
 
 
 def prompt_of(request: Mapping[str, Any], token: str, *, schema_in_text: bool) -> Prompt:

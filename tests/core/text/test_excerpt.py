@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.excerpt import fit, render
-from orchestrator.core.text.tokens import PER_TOKEN, estimate, weight
+from orchestrator.core.text.answer_space import PER_TOKEN, estimate_tokens, fit, render, weight
 from tests.core.text.strategies import plain_lines, quick
 
 
@@ -40,9 +39,9 @@ def test_a_long_line_costs_what_is_shown_of_it() -> None:
 def test_what_fits_is_within_the_budget(lines: list[str], max_tokens: int, numbers: bool) -> None:
     last = fit(lines, 1, len(lines), max_tokens, numbers=numbers)
     shown = render(lines[:last], 1, numbers=numbers)[0]
-    assert estimate(shown) <= max_tokens or last == 1
+    assert estimate_tokens(shown) <= max_tokens or last == 1
     if last < len(lines):
-        assert estimate(render(lines[: last + 1], 1, numbers=numbers)[0] + "12345678") > max_tokens
+        assert estimate_tokens(render(lines[: last + 1], 1, numbers=numbers)[0] + "12345678") > max_tokens
 
 
 @pytest.mark.parametrize(("text", "tokens"), [
@@ -54,11 +53,11 @@ def test_what_fits_is_within_the_budget(lines: list[str], max_tokens: int, numbe
     pytest.param("\ud800", 1, id="a lone surrogate"),
 ])  # fmt: skip
 def test_estimate(text: str, tokens: int) -> None:
-    assert estimate(text) == tokens
+    assert estimate_tokens(text) == tokens
 
 
 @quick
 @given(st.text(), st.text())
 def test_weights_add_up(one: str, other: str) -> None:
     assert weight(one + other) == weight(one) + weight(other)
-    assert estimate(one) == -(-weight(one) // PER_TOKEN)
+    assert estimate_tokens(one) == -(-weight(one) // PER_TOKEN)

@@ -14,8 +14,8 @@ from orchestrator.core.errors import (
     SearchAmbiguous,
     SearchNotFound,
 )
+from orchestrator.core.text.answer_space import render
 from orchestrator.core.text.encoding import Document, Edit, decode, encode, new_document, splice
-from orchestrator.core.text.excerpt import render
 from orchestrator.core.text.locate import Replacement, find_exact, locate_changes, strip_line_numbers
 from orchestrator.core.text.nearest import nearest
 from tests.core.text.strategies import lf_text, quick
