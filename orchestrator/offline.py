@@ -15,6 +15,7 @@ from orchestrator.api.journal_checks import VerifyAnswer
 from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import PolicyInvalid, plural
 from orchestrator.core.events.base import Origin
+from orchestrator.core.events.catalog import tags_with
 from orchestrator.core.events.journal_maintenance import JournalAdopted
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy
@@ -45,8 +46,6 @@ POLICY_FILE = "policy.toml"
 
 OWNER: Literal["owner_uid"] = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
-
-EXTERNAL = ("external_file_changed", "external_file_created", "external_file_removed")
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class ConflictInfo(r.Result, frozen=True, kw_only=True):
     proposed: str | None = None
     diff: str | None = None  # current → proposed
     diff_truncated: bool = False
-    state: str = "found"  # found, requested, answered, accepted, rejected, edited, expired, superseded
+    state: Literal["found", "requested", "answered"] = "found"
     fits: bool = False  # newer changes removed what it conflicted with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
     proposer: Party | None = None

@@ -120,8 +120,8 @@ class PastVersions:
 
         Whoever carries a change out holds the locks of its paths until the outcome is known.
         """
-        for intent in self._state.pending.open_intents():
-            for item in intent.paths if intent.seq <= at else ():
+        for seq, intent in self._state.pending.open_intents():
+            for item in intent.paths if seq <= at else ():
                 async with self._locks.shared(item.path):
                     pass
 

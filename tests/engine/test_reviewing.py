@@ -151,7 +151,11 @@ async def test_the_second_answer_is_ignored(queue: Queue) -> None:
     found = queue.services.state.pending.conflict(conflict)
     assert found is not None
     assert found.review is not None
-    assert (found.stage, found.review.verdict, found.review.proposal) == ("answered", "content", digest_of(b"both\n"))
+    assert (found.review.state, found.review.verdict, found.review.proposal) == (
+        "answered",
+        "content",
+        digest_of(b"both\n"),
+    )
 
 
 async def test_an_answer_to_no_question_is_ignored(queue: Queue) -> None:

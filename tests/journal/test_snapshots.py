@@ -168,7 +168,7 @@ async def test_a_restored_state_is_that_of_a_replay(opened: Open) -> None:
     await journal.append(unit(looked()))
     state = await restored(journal)
     assert as_bytes(state) == as_bytes(await folded(journal))
-    assert state.pending.open_intents()[-1].seq == intent.seq
+    assert state.pending.open_intents()[-1][0] == intent.seq
     await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM, origin=by()))
     assert as_bytes(await restored(journal)) == as_bytes(await folded(journal))
 

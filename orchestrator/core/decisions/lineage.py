@@ -12,13 +12,8 @@ from typing import TypeAlias
 import msgspec
 
 from orchestrator.core.errors import NothingToChange
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.files import (
-    ChangeApplied,
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-)
+from orchestrator.core.events.base import ExternalChange, Recorded
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow
@@ -216,7 +211,7 @@ def made_by(recorded: Recorded) -> list[Made]:
     match recorded.event:
         case ChangeApplied(paths=paths):
             return [(item.path, recorded.seq, recorded.agent) for item in paths if not item.directory]
-        case ExternalFileChanged() | ExternalFileCreated() | ExternalFileRemoved() as event:
+        case ExternalChange() as event:
             return [(event.path, recorded.seq, None)]  # nobody's own: a lease's holder is only a likely author
         case _:
             return []

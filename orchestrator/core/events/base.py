@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 
 from orchestrator.core.annotations import Redactable
-from orchestrator.core.ids import AgentName, Seq, SessionId
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 Outcome = Literal[
     "answered",
@@ -53,6 +53,17 @@ class Refusal(Event, frozen=True, kw_only=True):
     operation: str  # escaped
     code: str
     message: Redactable[str]
+
+
+class ExternalChange(Event, frozen=True, kw_only=True):
+    """Something else than the daemon changed a file."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
+    changes_files: ClassVar[bool] = True
+
+    path: WorkspacePath
+    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
+    lease: Seq | None = None
 
 
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,8 +9,8 @@ import msgspec
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, Provenance
 from orchestrator.core.content import FoundFile, LineRange, Signature
-from orchestrator.core.events.base import Event, Outcome, Refusal
-from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
+from orchestrator.core.events.base import Event, ExternalChange, Outcome, Refusal
+from orchestrator.core.ids import Digest, EscapedPath, Seq, SessionId, WorkspacePath
 
 ExternalTrigger = Literal["watch", "scan", "overflow", "adopt"]
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
@@ -177,51 +177,33 @@ class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):
     entries: tuple[FoundFile, ...]
 
 
-class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_changed"):
+class ExternalFileChanged(ExternalChange, frozen=True, kw_only=True, tag="external_file_changed"):
     """Something else than the daemon gave a file other content."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
-    changes_files: ClassVar[bool] = True
-
-    path: WorkspacePath
     before: Digest | None  # None: the content before was never hashed
     after: NewContent[Digest | None]  # None: too large to hash now
     signature: FromContent[Signature]
     mode: int
     kept: FromContent[bool]
-    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
-    lease: Seq | None = None
     moved_from: WorkspacePath | None = None  # where this content was until now: a file was renamed over this one
 
 
-class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_created"):
+class ExternalFileCreated(ExternalChange, frozen=True, kw_only=True, tag="external_file_created"):
     """Something else than the daemon made a file."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
-    changes_files: ClassVar[bool] = True
-
-    path: WorkspacePath
     after: NewContent[Digest | None]
     signature: FromContent[Signature]
     mode: int
     kept: FromContent[bool]
     moved_from: WorkspacePath | None = None  # where the same content was until now
-    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
-    lease: Seq | None = None
     parents: tuple[WorkspacePath, ...] = ()  # directories above it that were made with it, outermost first
 
 
-class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_removed"):
+class ExternalFileRemoved(ExternalChange, frozen=True, kw_only=True, tag="external_file_removed"):
     """Something else than the daemon removed a file."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
-    changes_files: ClassVar[bool] = True
-
-    path: WorkspacePath
     before: Digest | None
     moved_to: WorkspacePath | None = None
-    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
-    lease: Seq | None = None
 
 
 ExternalFile = ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -36,8 +35,6 @@ from orchestrator.core.projections.base import Projection
 ApprovalState = Literal["waiting", "granted", "used", "denied", "expired"]
 ConflictState = Literal["open", "resolved", "superseded", "expired"]
 ReviewState = Literal["requested", "answered", "failed", "accepted", "rejected"]
-Stage = Literal["found", "requested", "answered", "accepted", "rejected", "edited", "expired", "superseded"]
-
 
 ReviewEvent = ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
 
@@ -109,32 +106,6 @@ class Conflict(msgspec.Struct, frozen=True):
         """The one that counts: the newest."""
         return self.reviews[-1] if self.reviews else None
 
-    @property
-    def stage(self) -> Stage:
-        """How far it has come."""
-        match self.state:
-            case "open":
-                review = self.review
-                match review.state if review is not None else None:
-                    case "requested" | "answered" as state:
-                        return state
-                    case _:
-                        return "found"
-            case "resolved":
-                if self.choice == "content":
-                    return "accepted" if any(item.state == "accepted" for item in self.reviews) else "edited"
-                return "rejected" if self.choice == "current" else "accepted"
-            case "superseded" | "expired":
-                return self.state
-
-
-class Intent(msgspec.Struct, frozen=True):
-    """A change that began and has no outcome yet. All else is in its event."""
-
-    seq: Seq
-    paths: tuple[PathChange, ...]
-    provenance: Provenance
-
 
 class Pending(Projection):
     """Approvals, conflicts and intents without an outcome."""
@@ -150,7 +121,7 @@ class Pending(Projection):
     tables: ClassVar[Mapping[str, Any]] = {
         "approvals": dict[Seq, Approval],
         "conflicts": dict[Seq, Conflict],
-        "intents": dict[Seq, Intent],
+        "intents": dict[Seq, ChangeIntended],
         "diverged": dict[Seq, None],
     }
 
@@ -159,7 +130,7 @@ class Pending(Projection):
         self._conflicts: dict[Seq, Conflict] = {}
         self._resolutions: dict[Seq, Seq] = {}  # by the change that resolved it
         self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
-        self._intents: dict[Seq, Intent] = {}
+        self._intents: dict[Seq, ChangeIntended] = {}
         self._diverged: dict[Seq, None] = {}
 
     def approval(self, seq: int) -> Approval | None:
@@ -197,9 +168,9 @@ class Pending(Projection):
         wanted = (version, path)
         return next((it for it in requests if (it.request.read_version, it.request.paths[0].path) == wanted), None)
 
-    def open_intents(self) -> tuple[Intent, ...]:
-        """Intents without an outcome, oldest first."""
-        return tuple(self._intents.values())
+    def open_intents(self) -> tuple[tuple[Seq, ChangeIntended], ...]:
+        """Intents without an outcome, by number, oldest first."""
+        return tuple(self._intents.items())
 
     @property
     def diverged(self) -> tuple[Seq, ...]:
@@ -238,7 +209,7 @@ class Pending(Projection):
                 self._rebase(event)
             case ChangeIntended():
                 provenance = event.provenance.without_reason()
-                self._intents[seq] = Intent(seq, event.paths, provenance)
+                self._intents[seq] = msgspec.structs.replace(event, provenance=provenance)
                 if provenance.approval is not None:
                     self._turn(provenance.approval, change=seq, state="used")
             case ChangeApplied(change=change, provenance=provenance):

@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import FoundFile
-from orchestrator.core.events.base import Recorded, RecordedLike
+from orchestrator.core.events.base import ExternalChange, Recorded, RecordedLike
 from orchestrator.core.events.files import (
     ChangeApplied,
     ExternalFileChanged,
@@ -222,7 +222,7 @@ class RecentVersions:
                         self._add(changed.path, recorded.seq, changed.before, changed.after, who)
             case ExternalFileChanged(path=path, before=before, after=after, by=by, moved_from=None):
                 self._add(path, recorded.seq, before, after, by or OUTSIDE)
-            case ExternalFileChanged(path=path) | ExternalFileCreated(path=path) | ExternalFileRemoved(path=path):
+            case ExternalChange(path=path):
                 self._forget(path)
             case FilesFound(entries=entries):
                 for found in entries:

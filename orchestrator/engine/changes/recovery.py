@@ -65,8 +65,8 @@ class Recovery:
     async def run(self) -> None:
         """Close every open intent, then take away every temporary file, keeping what no blob holds."""
         temps = {temp.name: temp for temp in await to_thread.run_sync(self._workspace.temps)}
-        for intent in self._state.pending.open_intents():
-            recorded = await self._journal.event(intent.seq)
+        for seq, _ in self._state.pending.open_intents():
+            recorded = await self._journal.event(seq)
             if recorded is not None and isinstance(recorded.event, ChangeIntended):
                 await self._close(recorded, recorded.event, temps)
                 self.closed += 1

@@ -17,8 +17,8 @@ from orchestrator.core.decisions.lineage import (
     selection,
 )
 from orchestrator.core.errors import Aborted, RevertImpossible, VersionUnknown
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.base import ExternalChange, Recorded
+from orchestrator.core.events.catalog import tag_of, tags_with
 from orchestrator.core.events.files import (
     EXTERNAL_FILE,
     ChangeAborted,

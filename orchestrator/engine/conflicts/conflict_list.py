@@ -78,7 +78,7 @@ class ConflictList:
             reason="",
             base_version=_shown(found.sides.base_version),
             current_version=_shown(found.sides.current_version),
-            state=conflict.stage,
+            state=review.state if review and review.state in ("requested", "answered") else "found",
             fits=conflict.fits,
             reviewer=review.reviewer if review and review.state in ("requested", "answered") else None,
             deadline=review.deadline if review and review.state == "requested" else None,

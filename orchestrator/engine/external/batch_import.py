@@ -251,7 +251,7 @@ class BatchImporter:
         """What open changes are about to put where."""
         return frozenset(
             (item.path, item.after)
-            for intent in self._s.state.pending.open_intents()
+            for _, intent in self._s.state.pending.open_intents()
             for item in intent.paths
             if item.after is not None
         )

@@ -97,7 +97,7 @@ class Maintenance:
 
     def _in_progress(self) -> Iterator[tuple[int, str]]:
         pending = self._s.state.pending
-        yield from ((intent.seq, "the change") for intent in pending.open_intents())
+        yield from ((seq, "the change") for seq, _ in pending.open_intents())
         yield from ((approval.seq, "the approval") for approval in (*pending.waiting(), *pending.granted()))
         yield from ((conflict.seq, "the conflict") for conflict in pending.open_conflicts())
         yield from ((lease.seq, "the lease") for lease in self._s.state.leases.live())
@@ -145,7 +145,7 @@ class Maintenance:
         pending = self._s.state.pending
         conflicts = frozenset(conflict.seq for conflict in pending.open_conflicts())
         approvals = (approval.seq for approval in (*pending.waiting(), *pending.granted()))
-        needed = {digest for intent in pending.open_intents() for digest in contents_of(intent)}
+        needed = {digest for _, intent in pending.open_intents() for digest in contents_of(intent)}
         for seq in (*conflicts, *approvals, *pending.diverged):
             recorded = await self._s.journal.event(seq)
             needed.update(contents_of(recorded.event) if recorded is not None else ())
@@ -226,10 +226,10 @@ class Maintenance:
 
     def _refuse_needed(self, digest: Digest) -> None:
         """A change on its way may need it again, if the daemon ends now."""
-        for intent in self._s.state.pending.open_intents():
+        for seq, intent in self._s.state.pending.open_intents():
             if digest in contents_of(intent):
                 raise NotRedactable(
-                    f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
+                    f"the change {show(seq)} is under way with this content", hint="Try again when it is done."
                 )
 
     def _still_needed(self, digest: Digest) -> Iterator[str]:
