@@ -12,10 +12,10 @@ from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
-from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import PolicyInvalid, plural
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.catalog import tags_with
+from orchestrator.core.events.chain import parse_checkpoint
+from orchestrator.core.events.codec import tags_with
 from orchestrator.core.events.journal_maintenance import JournalAdopted
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy

@@ -13,5 +13,5 @@ errors, system_errors        every error with its code
 characters, fair_queue       invisible characters; a queue in which owners take turns
 leases        what is reserved, and what a request for a lease leads to
 change      what a change does to one path, who wants it and why
-checkpoint, annotations    signed checkpoints; what the fields of a stored struct hold
+annotations    what the fields of a stored struct hold
 """

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ApprovalGranted
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, MetadataRead
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show

@@ -11,8 +11,7 @@ import msgspec
 from orchestrator.core.errors import RequestIdReused
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import encode_call, readable
+from orchestrator.core.events.codec import encode_call, readable, tag_of
 from orchestrator.core.ids import Seq
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy

@@ -10,8 +10,7 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Origin, Recorded, SlimRecorded
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import decode, decode_all, decode_call
+from orchestrator.core.events.codec import decode, decode_all, decode_call, tag_of
 from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.ports.journal import EventFilter, Mention

@@ -19,8 +19,7 @@ from orchestrator.api.journal_operations import BackupAnswer
 from orchestrator.core.annotations import Mark, contents_of, fields_with
 from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.catalog import BY_TAG, PROPOSAL_TAGS
-from orchestrator.core.events.codec import decode
+from orchestrator.core.events.codec import BY_TAG, PROPOSAL_TAGS, decode
 from orchestrator.core.events.journal_maintenance import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.system_errors import system_trouble

@@ -17,9 +17,9 @@ import aiosqlite
 import msgspec
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded, RecordedLike, SlimRecorded
+from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow

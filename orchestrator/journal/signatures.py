@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import ArchiveMissing, CheckpointOfAnotherJournal, JournalCorrupt, SigningKeyUnusable
+from orchestrator.core.events.chain import Checkpoint, message
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show, written
 from orchestrator.journal.state_files import sync_directory, write_synced

@@ -15,7 +15,6 @@ from typing import Self
 import msgspec
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import (
     DiskFull,
     EventArchived,
@@ -27,6 +26,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, show

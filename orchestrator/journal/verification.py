@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.core.annotations import Mark, brought_by, fields_with, gone_from
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, OrchestratorError, plural
-from orchestrator.core.events.catalog import BY_TAG
+from orchestrator.core.events.chain import Checkpoint
+from orchestrator.core.events.codec import BY_TAG
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.versions import history

@@ -21,8 +21,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import EventNotSerializable
+from orchestrator.core.events.codec import EventNotSerializable, tag_of
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.versions import DigestLearned, VersionRow, history
 from orchestrator.journal.append_validation import AppendValidator, Row

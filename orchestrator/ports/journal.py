@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.events.base import Event, Origin, Recorded, RecordedLike
+from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import CheckpointOfAnotherJournal, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.codec import EventNotSerializable, encode
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved, FilesFound
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted

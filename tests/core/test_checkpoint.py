@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.annotations import Mark, fields_with
-from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import CheckpointInvalid, NotRedactable
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.chain import Checkpoint, message, parse_checkpoint
+from orchestrator.core.events.codec import decode, encode, tag_of
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.visibility import REDACTED, blanked, fields_to_blank, texts_of
 from orchestrator.core.ids import Seq

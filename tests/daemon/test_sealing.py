@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
-from orchestrator.core.checkpoint import parse_checkpoint
+from orchestrator.core.events.chain import parse_checkpoint
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio

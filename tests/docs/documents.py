@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orchestrator
 from orchestrator.core.errors import InternalError, OrchestratorError
-from orchestrator.core.events.catalog import EVENTS
+from orchestrator.core.events.codec import EVENTS
 from tests.docs.reference import tables
 
 ROOT = Path(__file__).resolve().parents[2]

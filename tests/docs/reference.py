@@ -15,8 +15,7 @@ from orchestrator.api.operations import OPERATIONS, toolset
 from orchestrator.api.parameters import FAR
 from orchestrator.core.annotations import Mark, shape
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import MEANINGS
+from orchestrator.core.events.base import Event, Outcome
 
 WHO = ((CallerError, "caller"), (ApproverError, "approver"), (OperatorError, "operator"), (OrchestratorError, "us"))
 """Who must act on an error, by its base class; the first that fits."""
@@ -27,6 +26,22 @@ _SIMPLE = {
     msgspec.inspect.FloatType: "number",
     msgspec.inspect.BoolType: "true/false",
     msgspec.inspect.NoneType: "null",
+}
+
+MEANINGS: dict[Outcome, str] = {
+    "answered": "a read, search or listing that was answered",
+    "applied": "a change that is on disk",
+    "aborted": "a change that did not happen",
+    "diverged": "a change that met somebody else's content",
+    "refused": "a call that was refused, but not by policy",
+    "denied": "a call that policy forbade, or an approval that a person refused",
+    "waiting": "a change or read that waits for an approval",
+    "granted": "an approval that a person gave",
+    "expired": "an approval that is void",
+    "conflict": "a change that could not be applied",
+    "resolved": "a conflict that was resolved",
+    "superseded": "a conflict that a later change superseded",
+    "external": "an external change",
 }
 
 

@@ -9,7 +9,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer, ReleasePaths, ReservePaths
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, PathReserved, VersionUnknown
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import OnLeaseOverlap

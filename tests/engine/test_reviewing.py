@@ -8,7 +8,7 @@ import pytest
 from orchestrator.core.change import Provenance
 from orchestrator.core.content import digest_of
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import (
     ConflictFound,
     ConflictResolved,

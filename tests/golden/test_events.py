@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from orchestrator.core.events.base import CallDetails, Event, Origin
-from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.codec import EVENTS, decode, encode, tag_of
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.append_validation import AppendValidator
 from orchestrator.ports.journal import AppendBatch, NewEvent

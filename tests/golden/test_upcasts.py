@@ -13,8 +13,7 @@ import pytest
 
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.codec import UPCASTS, Upcast, decode, upcast
+from orchestrator.core.events.codec import EVENTS, UPCASTS, Upcast, decode, tag_of, upcast
 from orchestrator.core.events.files import MetadataRead
 from orchestrator.core.ids import EscapedPath
 

@@ -9,13 +9,12 @@ from itertools import islice
 import msgspec
 from anyio.lowlevel import checkpoint as pause
 
-from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded, RecordedLike
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import encode
+from orchestrator.core.events.chain import Checkpoint
+from orchestrator.core.events.codec import encode, tag_of
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.journal_maintenance import CheckpointSigned, ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import blanked

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.codec import decode, decode_all, encode
+from orchestrator.core.events.codec import EVENTS, decode, decode_all, encode, tag_of
 from tests.golden.samples import SAMPLES
 
 JSON = st.recursive(

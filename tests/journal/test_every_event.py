@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.annotations import Mark
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.codec import EVENTS, tag_of
 from orchestrator.core.ids import Seq
 from orchestrator.journal.maintenance import SqliteMaintenance
 from tests.core.events.filled_events import Filled, Filler

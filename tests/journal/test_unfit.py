@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import EventNotSerializable, readable
+from orchestrator.core.events.codec import EventNotSerializable, readable, tag_of
 from orchestrator.core.ids import Seq
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from tests.golden.samples import SAMPLES

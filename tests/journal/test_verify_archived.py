@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.checkpoint import message
 from orchestrator.core.errors import EventArchived
 from orchestrator.core.events.base import Origin
+from orchestrator.core.events.chain import message
 from orchestrator.core.events.journal_maintenance import (
     CheckpointSigned,
     ContentRedacted,

@@ -7,5 +7,5 @@ Begin with decision.py: the facts that go in, and `Apply`, `ConflictOutcome` and
 - undo, lineage, assembly: which changes an undo takes back, file by file through moves, as one change
 - costs: how much work a decision is
 - recovery_verdict: what a crash left of an intent, by hashes alone
-- stale_regions, tracked_regions: which lines that a session read have changed since
+- stale_regions: which lines that a session read have changed since
 """

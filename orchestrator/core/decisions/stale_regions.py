@@ -4,19 +4,24 @@ By content alone: the text that it saw is compared with the text there is. Lines
 around them, and what was changed and changed back are not stale; nor is what the session wrote itself, or
 has seen since. A line that was added beside what it saw as one piece is not either; one inside of it is:
 that region is another one now, though each of its lines is as it was.
+
+A tracker follows a file change by change. A change is compared with the text before it once, for all sessions;
+each of them then moves positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.projections.read_sets import At
+from orchestrator.core.decisions.costs import LARGE_LINES
+from orchestrator.core.ids import Seq
+from orchestrator.core.projections.read_sets import At, ReadRecord
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import hull, line_by_line, overlap
+from orchestrator.core.text.regions import hull, line_by_line, meet, overlap, place, survivors, touches, united
 
 Lines: TypeAlias = Sequence[str]
 
@@ -69,13 +74,8 @@ def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
     return single if len(single) <= MOST_HUNKS else found
 
 
-def pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:
-    """What the hunks did to these lines of `origin`."""
-    return [piece for n in range(len(hunks)) for piece in piece_of(origin, ranges, hunks, n, new)]
-
-
 def piece_of(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> Sequence[Piece]:
-    """What one of the hunks did to them."""
+    """What one of the hunks did to these lines of `origin`."""
     hunk = hunks[n]
     if hunk.old_len:
         lost = overlap(ranges, hunk.old_start, hunk.old_len)
@@ -106,3 +106,243 @@ def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new:
     while hunk.old_start + down < end and new[first + down] == new[last + down]:
         down += 1
     return hunk.old_start - up >= span.start and hunk.old_start + down < span.end
+
+
+Authors: TypeAlias = tuple[tuple[str, Seq], ...]
+"""Who changed some lines, each with the first change; those of one change are shared by all who follow it."""
+
+TextOf: TypeAlias = Callable[[At], Lines]
+
+
+class _Changed(msgspec.Struct):
+    """Lines of the version last looked at, and what replaced them; both 0-based."""
+
+    old: int
+    old_len: int
+    new: int
+    new_len: int
+    authors: Authors
+    last: Seq  # the newest change of them
+    unsure: bool = False  # made of several changes: together they may have changed nothing
+
+    @property
+    def hunk(self) -> LineHunk:
+        return LineHunk(self.old, self.old_len, self.new, self.new_len)
+
+
+class _Gone(msgspec.Struct):
+    """Seen lines that were otherwise when the session next looked at the file, elsewhere in it.
+
+    `ranges` count in the text of `origin`; `start` (0-based) and `length` are what replaced them. `added`: the place
+    between two seen lines, and what was added there.
+    """
+
+    origin: At
+    ranges: tuple[LineRange, ...]
+    start: int
+    length: int
+    added: bool
+    authors: Authors
+    last: Seq
+
+    def met_by(self, hunks: Sequence[LineHunk]) -> bool:
+        return any(meet(self.start, self.length, hunk.old_start, hunk.old_len) for hunk in hunks)
+
+    def all_known(self, known: Sequence[LineRange]) -> bool:
+        """Whether each line of the place is known; of one without lines, that nothing is there."""
+        if not self.length:
+            return any(span.start <= self.start < span.end for span in known)
+        return sum(span.end - span.start + 1 for span in overlap(known, self.start, self.length)) == self.length
+
+    def seen_in(self, record: ReadRecord, known: Sequence[LineRange]) -> bool:
+        """Whether a session that was shown a record knows what became of these lines.
+
+        A read that meets the place shows the reader that something is other than it was. Of added lines it must
+        have seen all, and of what a notice shows it knows that alone.
+        """
+        if self.added:
+            return self.all_known(known)
+        if not record.by_notice:
+            return touches(record.ranges, self.start, self.length)
+        first, last = self.start + 1, self.start + self.length
+        return any(
+            (span.start, span.end) == (first, last) or span.start <= first <= last <= span.end for span in record.ranges
+        )
+
+    def pieces(self, text_of: TextOf, present: Lines) -> Sequence[Piece]:
+        """Those of the lines that are not in `present` as they were seen."""
+        if self.added:
+            return [Piece(self.origin, self.ranges[0], self.start, self.length, added=True)] if self.length else []
+        top, end = self.ranges[0].start - 1, self.ranges[-1].end
+        was = text_of(self.origin)[top:end]
+        hunks = [
+            LineHunk(h.old_start + top, h.old_len, h.new_start + self.start, h.new_len)
+            for h in hunks_between(was, present[self.start : self.start + self.length])
+        ]
+        return [p for n in range(len(hunks)) for p in piece_of(self.origin, self.ranges, hunks, n, present)]
+
+
+class Tracker:
+    """What one session saw of one file, at `version`; it goes on only, never back."""
+
+    def __init__(self, first: ReadRecord) -> None:
+        self.at = first.met
+        self.version = self.at.version
+        self._known: tuple[LineRange, ...] = ()
+        self._changed: list[_Changed] = []
+        self._gone: list[_Gone] = []
+        self.notified = Seq(0)
+        """A notice has shown all that was stale up to this version."""
+
+    @property
+    def size(self) -> int:
+        """How many places it holds, and one for itself."""
+        return len(self._changed) + len(self._gone) + len(self._known) + 1
+
+    def origins(self, *, news_only: bool) -> Iterator[At]:
+        """The contents that `stale` needs besides the present one, each at least once."""
+        yield self.at
+        for gone in self._gone:
+            if gone.last > self.notified or not news_only:
+                yield gone.origin
+
+    # --- following --------------------------------------------------------------------
+
+    def follow(self, version: Seq, authors: Authors, hunks: Sequence[LineHunk]) -> None:
+        """Somebody else's change, the next one of the file: the version that it made, line by line."""
+        for gone in self._gone:
+            if gone.met_by(hunks):
+                gone.authors, gone.last = _joined(gone.authors, authors), version
+            edges = gone.added or not gone.length  # what was taken away may come again
+            gone.start, gone.length = place(gone.start, gone.length, hunks, edges=edges)
+        for hunk in reversed(hunks):  # from the end, so that the positions of those above still hold
+            self._meet(hunk, version, authors)
+        self.version = version
+
+    def _meet(self, hunk: LineHunk, version: Seq, authors: Authors) -> None:
+        start, end = hunk.old_start, hunk.old_start + hunk.old_len
+        shift = hunk.new_len - hunk.old_len
+        first = 0
+        while first < len(self._changed) and not _reached(self._changed[first], hunk):
+            if self._changed[first].new >= end:
+                break
+            first += 1
+        last = first
+        while last < len(self._changed) and _reached(self._changed[last], hunk):
+            last += 1
+        met = self._changed[first:last]
+        if met:
+            top, bottom = min(start, met[0].new), max(end, met[-1].new + met[-1].new_len)
+            old = met[0].old - (met[0].new - top)
+            old_end = met[-1].old + met[-1].old_len + bottom - met[-1].new - met[-1].new_len
+            for changed in met:
+                authors = _joined(changed.authors, authors)
+            whole = _Changed(old, old_end - old, top, bottom - top + shift, authors, version, unsure=True)
+        else:
+            above = self._changed[first - 1] if first else None
+            moved = above.new + above.new_len - above.old - above.old_len if above is not None else 0
+            whole = _Changed(start - moved, hunk.old_len, start, hunk.new_len, authors, version)
+        for changed in self._changed[last:]:
+            changed.new += shift
+        self._changed[first:last] = [whole]
+
+    def look(self, record: ReadRecord, text_of: TextOf) -> None:
+        """The session looked at the file again, or changed it. `version` is what it met, by then."""
+        if record.met != self.at:
+            self._rebase(record.met, text_of)
+        if record.before is not None:
+            self._own(record.hunks)
+            self.at = At(record.path, record.version)
+            self.version = record.version
+        if record.ranges:
+            self._known = united(self._known, record.ranges)
+            self._gone = [gone for gone in self._gone if not gone.seen_in(record, self._known)]
+
+    def _own(self, hunks: Sequence[LineHunk]) -> None:
+        """Across a change of its own: it knows what it wrote, and what it took away."""
+        spans = [LineRange(hunk.new_start + 1, hunk.new_start + hunk.new_len) for hunk in hunks]
+        self._known = united(survivors(self._known, hunks), spans)
+        self._gone = [gone for gone in self._gone if gone.added or not gone.met_by(hunks)]
+        for gone in self._gone:
+            gone.start, gone.length = place(gone.start, gone.length, hunks)
+        self._gone = [gone for gone in self._gone if not (gone.added and gone.all_known(self._known))]
+
+    def _rebase(self, onto: At, text_of: TextOf) -> None:
+        """From now on count in another version: what is otherwise there has gone."""
+        new = text_of(onto)
+        self._refine(text_of(self.at), new)
+        hunks = [changed.hunk for changed in self._changed]
+        for n, changed in enumerate(self._changed):
+            places: dict[tuple[int, int, bool], tuple[LineRange, ...]] = {}
+            for piece in piece_of(self.at, self._known, hunks, n, new):
+                key = (piece.start, piece.length, piece.added)
+                places[key] = (*places.get(key, ()), piece.seen)
+            self._gone += (
+                _Gone(self.at, seen, *where, changed.authors, changed.last) for where, seen in places.items()
+            )
+        self._known = survivors(self._known, hunks)
+        self._changed = []
+        self.at = onto
+
+    def _refine(self, old: Lines, new: Lines) -> None:
+        """Changes that met others: compare what is there with what was there first."""
+        refined: list[_Changed] = []
+        for changed in self._changed:
+            if not changed.unsure:
+                refined.append(changed)
+                continue
+            was = old[changed.old : changed.old + changed.old_len]
+            is_now = new[changed.new : changed.new + changed.new_len]
+            hunks = [LineHunk(0, changed.old_len, 0, changed.new_len)]
+            if len(was) + len(is_now) <= LARGE_LINES or was == is_now:  # else comparing takes too long here
+                hunks = hunks_between(was, is_now)
+            refined += (
+                _Changed(
+                    changed.old + h.old_start,
+                    h.old_len,
+                    changed.new + h.new_start,
+                    h.new_len,
+                    changed.authors,
+                    changed.last,
+                )
+                for h in hunks
+            )
+        self._changed = refined
+
+    # --- what is stale ----------------------------------------------------------------
+
+    def stale(self, text_of: TextOf, present: Lines, *, news_only: bool = False) -> dict[Piece, Authors]:
+        """The seen lines that are not in `present` as they were seen, and who changed them, in the order of `present`.
+
+        `present` is the text of `version`. `news_only`: less what a notice has shown.
+        """
+        self._refine(text_of(self.at), present)
+        hunks = [changed.hunk for changed in self._changed]
+        found: dict[Piece, Authors] = {}
+        for n, changed in enumerate(self._changed):
+            if changed.last > self.notified or not news_only:
+                found |= dict.fromkeys(piece_of(self.at, self._known, hunks, n, present), changed.authors)
+        for gone in self._gone:
+            if gone.last > self.notified or not news_only:
+                for piece in gone.pieces(text_of, present):
+                    found.setdefault(piece, gone.authors)
+        ordered = sorted(found, key=lambda piece: (piece.start, piece.origin.version, piece.seen.start))
+        return {piece: found[piece] for piece in ordered}
+
+
+def _joined(one: Authors, other: Authors) -> Authors:
+    if one == other:
+        return one
+    first: dict[str, Seq] = {}
+    for who, seq in (*one, *other):
+        first[who] = min(seq, first.get(who, seq))
+    return tuple(first.items())
+
+
+def _reached(changed: _Changed, hunk: LineHunk) -> bool:
+    """Whether a change meets lines that were changed before; at an edge only where one of them has no lines."""
+    start, end = hunk.old_start, hunk.old_start + hunk.old_len
+    top, bottom = changed.new, changed.new + changed.new_len
+    if changed.old_len and changed.new_len and hunk.old_len:
+        return top < end and start < bottom
+    return top <= end and start <= bottom

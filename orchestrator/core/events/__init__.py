@@ -9,7 +9,6 @@ Begin with `base.py`: an event, and the envelope around each one in the journal.
 
 An event says by its annotations (`core/annotations.py`) which fields are paths, contents, texts to redact or
 secrets, and by class variables what it is. Search, redaction, garbage collection, verification, the feed and
-`visibility.py` (which also redacts) compute from that. `catalog.py` finds every event of these modules by itself.
-
-`codec.py` turns events into stored bytes and back; `chain.py` links them by hashes.
+`visibility.py` (which also redacts) compute from that. `codec.py` finds every event of these modules by itself,
+and turns events into stored bytes and back; `chain.py` links them by hashes, and has the checkpoints of that.
 """

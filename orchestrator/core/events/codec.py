@@ -1,17 +1,60 @@
-"""Events to stored bytes and back; stored forms of earlier releases become the present ones, step by step."""
+"""Every event there is, by its tag; and events as stored bytes: old forms become the present ones, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 import msgspec
 
 from orchestrator.core.errors import InternalError, JournalCorrupt, JournalTooNew, escaped
-from orchestrator.core.events.base import CallDetails, Event
-from orchestrator.core.events.catalog import BY_TAG, EVENTS, tag_of
+from orchestrator.core.events import conflicts, files, journal_maintenance, sessions
+from orchestrator.core.events.base import CallDetails, Event, Outcome, Refusal
+
+
+def _events(modules: Iterable[ModuleType]) -> Iterator[type[Event]]:
+    """In the order in which they are written down."""
+    for module in modules:
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, Event) and found.__module__ == module.__name__:
+                yield found
+
+
+def tag_of(event: Event | type[Event]) -> str:
+    """The tag that the journal stores for an event."""
+    tag = event.__struct_config__.tag
+    if not isinstance(tag, str):
+        raise TypeError(f"{event!r} has no tag")
+    return tag
+
+
+EVENTS: Final = tuple(_events((sessions, files, conflicts, journal_maintenance)))
+
+BY_TAG: Final = {tag_of(event): event for event in EVENTS}
+
+CHANGE_TAGS: Final = tuple(tag for tag, event in BY_TAG.items() if event.changes_files)
+"""The events by which a file's content becomes another."""
+
+PROPOSAL_TAGS: Final = tuple(tag for tag, event in BY_TAG.items() if event.proposes)
+"""The events whose contents nobody needs once nothing waits for them."""
+
+
+def outcome_of(event: Event) -> Outcome | None:
+    """None: the event says nothing of the kind, such as an intent or a session's begin."""
+    if isinstance(event, Refusal):
+        return "denied" if event.code == "denied" else "refused"
+    return event.outcomes[0] if event.outcomes else None
+
+
+def tags_with(outcome: Outcome) -> tuple[str, ...]:
+    """The kinds of event that can come out so."""
+    return tuple(tag for tag, event in BY_TAG.items() if outcome in event.outcomes)
+
+
+# --- stored bytes -------------------------------------------------------------------------
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 """From the plain data of an old tag to those of a newer one, the new tag in `event`. Pure."""

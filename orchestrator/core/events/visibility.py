@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.annotations import Mark, fields_with, found, paths_of, shape
 from orchestrator.core.errors import NotRedactable
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.ids import Seq, WorkspacePath, show
 
 S = TypeVar("S", bound=msgspec.Struct)

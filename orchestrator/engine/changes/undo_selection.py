@@ -18,7 +18,7 @@ from orchestrator.core.decisions.lineage import (
 )
 from orchestrator.core.errors import Aborted, RevertImpossible, VersionUnknown
 from orchestrator.core.events.base import ExternalChange, Recorded
-from orchestrator.core.events.catalog import tag_of, tags_with
+from orchestrator.core.events.codec import tag_of, tags_with
 from orchestrator.core.events.files import (
     EXTERNAL_FILE,
     ChangeAborted,

@@ -23,7 +23,7 @@ from orchestrator.core.conflicts.sides import GapConflict
 from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.decisions.rebase import not_encodable
 from orchestrator.core.errors import CallerError, NotPermitted, ParameterInvalid, StaleBase, VersionUnknown
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ConflictFound, ConflictRebased, ConflictSides
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict

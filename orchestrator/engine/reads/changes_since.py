@@ -11,7 +11,7 @@ from anyio import to_thread
 from orchestrator.api import history as t
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.catalog import CHANGE_TAGS
+from orchestrator.core.events.codec import CHANGE_TAGS
 from orchestrator.core.events.files import (
     ChangeApplied,
     DirectoryListed,

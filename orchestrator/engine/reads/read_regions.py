@@ -10,8 +10,7 @@ import msgspec
 
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
-from orchestrator.core.decisions.tracked_regions import Authors, Tracker
+from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, joined
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
 from orchestrator.core.projections.state import State

@@ -16,7 +16,7 @@ from orchestrator.core.annotations import paths_of
 from orchestrator.core.change import PathChange
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, VersionUnknown, escaped
 from orchestrator.core.events.base import Outcome, Recorded
-from orchestrator.core.events.catalog import BY_TAG, outcome_of, tag_of, tags_with
+from orchestrator.core.events.codec import BY_TAG, outcome_of, tag_of, tags_with
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import (
     ChangeApplied,

@@ -22,7 +22,7 @@ from orchestrator.core.errors import (
     plural,
 )
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import PROPOSAL_TAGS
+from orchestrator.core.events.codec import PROPOSAL_TAGS
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import fields_to_blank, texts_of
 from orchestrator.core.ids import Digest, Seq, parse_digest, parse_seq, show

@@ -14,7 +14,7 @@ from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.catalog import BY_TAG, tag_of
+from orchestrator.core.events.codec import BY_TAG, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs

@@ -12,10 +12,10 @@ from anyio import to_thread
 
 from orchestrator.api.journal_checks import JournalVerify, SignedCheckpoint, VerifyAnswer
 from orchestrator.api.parameters import Params
-from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, VersionUnknown
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.chain import Checkpoint, message, parse_checkpoint
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
 from orchestrator.core.ids import Seq, show, written
 from orchestrator.engine.caller import Call, Caller

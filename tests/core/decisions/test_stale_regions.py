@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.stale_regions import MOST_HUNKS, Lines, Piece, hunks_between, joined
-from orchestrator.core.decisions.tracked_regions import Tracker
+from orchestrator.core.decisions.stale_regions import MOST_HUNKS, Lines, Piece, Tracker, hunks_between, joined
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.read_sets import At, ReadRecord
 from orchestrator.core.text.diff import diff

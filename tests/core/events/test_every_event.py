@@ -10,13 +10,13 @@ import pytest
 
 from orchestrator.core.annotations import Mark, brought_by, contents_of, fields_with, gone_from, paths_of, shape
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.catalog import CHANGE_TAGS, EVENTS, MEANINGS, outcome_of, tag_of, tags_with
-from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.codec import CHANGE_TAGS, EVENTS, decode, encode, outcome_of, tag_of, tags_with
 from orchestrator.core.events.visibility import REDACTED, blanked, texts_of, visible, without_paths
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.versions import history
 from orchestrator.engine.record.audit import about
 from tests.core.events.filled_events import Filled, Filler
+from tests.docs.reference import MEANINGS
 from tests.golden.samples import SAMPLES
 
 ALL = [pytest.param(Filler().event(kind), id=tag_of(kind)) for kind in EVENTS]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.codec import EVENTS, tag_of
 from orchestrator.core.events.codec import decode as decode_event
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.events.files import FileRead
