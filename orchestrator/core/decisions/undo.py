@@ -7,27 +7,28 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.change import Directories, PermissionCheck
-from orchestrator.core.decisions.assembly import Result, assemble
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck
 from orchestrator.core.decisions.commands import AllFacts, Command
 from orchestrator.core.decisions.decision import (
     Apply,
-    Base,
     ConflictOutcome,
     Dependency,
     Facts,
     Held,
     Need,
+    NewContent,
     Outcome,
     Source,
+    removed,
+    replaced,
 )
-from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Modes, Step, lineages
-from orchestrator.core.decisions.rebase import rebase
-from orchestrator.core.errors import NothingToChange, OrchestratorError, RevertImpossible
-from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.decisions.file_undo import FileUndo
+from orchestrator.core.decisions.lineage import Key, Lineage, Modes, lineages
+from orchestrator.core.errors import NothingToChange, RevertImpossible
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.encoding import EMPTY
 
 MOST_DEPENDENCIES = 200
 MOST_NOTES = 20
@@ -99,204 +100,121 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     NothingToChange when all is undone already, RevertImpossible when nothing can be.
     """
     touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
-    courses = [_Course(line, chosen, facts) for line in touched]
+    files = [FileUndo(line, chosen, facts) for line in touched]
     missing: dict[Digest, None] = {}
     outlines: list[Source] = []
-    for course in courses:
-        course.walk()
-        missing |= dict.fromkeys(course.missing)
-        outlines += course.lacking
+    for file in files:
+        file.walk()
+        missing |= dict.fromkeys(file.missing)
+        outlines += file.lacking
     if missing or outlines:
         return Need(tuple(missing), tuple(outlines))
-    for course in courses:
-        course.stop_at_trouble()
-    whole = assemble([course.result for course in courses], facts)
-    notes = tuple(note for course in courses for note in course.notes)
+    for file in files:
+        file.stop_at_trouble()
+    whole = _assembled(files, facts)
+    notes = tuple(note for file in files for note in file.notes)
     if not whole.paths and not whole.conflicts:
-        trouble = next((course.trouble for course in courses if course.trouble is not None), None)
+        trouble = next((file.trouble for file in files if file.trouble is not None), None)
         if trouble is not None:
             raise trouble
         if notes:
             raise RevertImpossible(notes[0], hint="Revert the later change first.")
         raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
-    stuck = [course for course in courses if course.result.conflict is not None or course.notes]
-    left = {seq for course in stuck for step in course.undone for seq in step.changes}
+    stuck = [file for file in files if file.conflict is not None or file.notes]
+    left = {seq for file in stuck for step in file.undone for seq in step.changes}
     left |= {seq for conflict in whole.conflicts for seq in conflict.reverts}
-    undone = sorted({seq for course in courses for step in course.undone for seq in step.changes} - left)
-    dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
+    undone = sorted({seq for file in files for step in file.undone for seq in step.changes} - left)
+    dependencies = [dependency for file in files for dependency in _dependencies(file)]
     if len(notes) > MOST_NOTES:
         notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
     whole = whole.fitted(warnings=(*whole.fit.warnings, *notes))
-    return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=dependencies)
+    return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=tuple(dependencies[:MOST_DEPENDENCIES]))
 
 
-class _Course:
-    """One file on its way back: a walk from now to its oldest chosen step."""
+def _dependencies(file: FileUndo) -> list[Dependency]:
+    """The later work in a file that was kept, or that is in the way."""
+    on, overlaps = tuple(sorted({step.change for step in file.undone})), file.conflict is not None
+    return [
+        Dependency(path=step.path, change=step.change, agent=step.agent, on=on, overlaps=overlaps)
+        for step in file.later
+    ]
 
-    def __init__(self, line: Lineage, chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> None:
-        self._line, self._chosen, self._facts = line, chosen, facts
-        self._any = next(iter(facts.values()))  # contents and outlines are the same in all of them
-        held = facts[line.path].held if line.path is not None else None
-        self._hidden = any(facts[name].content_hidden for name in line.names if name in facts)
-        self.result = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
-        self.trouble: OrchestratorError | None = None
-        self.missing: list[Digest] = []
-        self.lacking: list[Source] = []
-        self.notes: list[str] = []
-        self.undone: list[Step] = []  # newest first
-        self.later: list[Step] = []  # not chosen, and newer than some chosen step
 
-    def walk(self) -> None:
-        """Newest first; chosen steps that follow each other are undone as one."""
-        run: list[Step] = []
-        kept: list[Step] = []
-        for step in reversed(self._line.steps):
-            if not any(key in self._chosen for key in step.keys):
-                self._undo_run(run)
-                run = []
-                kept.append(step)
-                continue
-            self.later += kept
-            kept = []
-            self.undone.append(step)
-            run.append(step)
-            if step.was != step.path:
-                self._undo_run(run)
-                run = []
-                self._undo_move(step)
-        self._undo_run(run)
+# --- the paths of the files, as parts of one change ----------------------------------------
 
-    def stop_at_trouble(self) -> None:
-        """Leave the file alone where its path, or the one it goes to, holds no regular file that can be read."""
-        for path in (self.result.present, self.result.path):
-            trouble = self._facts[path].error if path is not None else None
-            if trouble is not None and (self.result.changed or path == self.result.present):
-                self.trouble, self.result.conflict = trouble, None
-                self.result.stays()
-                self.notes = [f"{trouble.message}; it stays as it is"]
-                return
 
-    def _undo_move(self, step: Step) -> None:
-        if self.result.conflict is not None or self.result.path is None:
-            return
-        if self.result.path == step.path:
-            self.result.path = step.was
-        else:
-            self.notes.append(
-                f"{step.path} was moved on to {self.result.path} since {show(step.change)}; it stays there"
+def _assembled(files: Sequence[FileUndo], facts: Mapping[WorkspacePath, Facts]) -> Apply:
+    """One change of all of them. A file whose path is taken is a conflict."""
+    conflicts = [file.conflict for file in files if file.conflict is not None]
+    going = [file for file in files if file.changed and file.conflict is None]
+    while (taken := _taken(going, facts)) is not None:
+        path, file = taken
+        going.remove(file)
+        if file.now is not None:
+            conflicts.append(
+                ConflictOutcome(
+                    path=path, base=None, base_version=None, proposed=file.now.data, names=file.other_names(path)
+                )
             )
+    arriving = {file.path: file for file in going if file.path is not None}
+    by_path = {file.present: file for file in going if file.present is not None} | arriving
+    by_path = {path: file for path, file in by_path.items() if not _is_there(file, facts[path].held)}
+    renamed = {file.path for file in going if _is_rename(file, facts, arriving)}
+    return Apply(
+        paths=tuple(
+            _change(path, by_path[path], facts[path].held, renamed=path in renamed) for path in sorted(by_path)
+        ),
+        contents={
+            file.now.digest: NewContent(file.now.data, file.now.document)
+            for file in by_path.values()
+            if file.now is not None and file.path not in renamed
+        },
+        fit=Fit(rung="merged" if any(file.rung == "merged" for file in going) else "current"),
+        names={path: file.other_names(path) for path, file in by_path.items()},
+        conflicts=tuple(conflicts),
+    )
 
-    def _undo_run(self, run: Sequence[Step]) -> None:
-        if not run or self.result.conflict is not None or self.missing:
-            return
-        newest, oldest = run[0], run[-1]
-        after, before, now = newest.after, oldest.before, self.result.now
-        if UNKNOWN in (after, before) and after != before:
-            self.notes.append(
-                f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone"
-            )
-            return
-        digest = now.digest if now is not None else None
-        if self._hidden:  # versions alone say whether later work is in the way
-            if self.later:
-                self._conflict(newest, before, run)
-            else:
-                self._straight_back(newest, oldest)
-                self.result.unseen = True
-        elif digest == after:
-            self._straight_back(newest, oldest)
-        elif digest == before:
-            return
-        elif now is None or before is None or after is None:
-            self._conflict(newest, before, run)
-        else:
-            self._merge(now, newest, oldest, run)
 
-    def _straight_back(self, newest: Step, oldest: Step) -> None:
-        """Nothing came after it."""
-        now, before = self.result.now, oldest.before
-        if before is None:
-            self.result.path = self.result.now = None
-            return
-        data = now.data if now is not None and now.digest == before else self._content(before)
-        if data is None:
-            return
-        mode = self._mode_back(now, newest, oldest) if now is not None else oldest.mode_before
-        like = now.document.encoding_hint if now is not None and now.document else None
-        restored = Held(data, before, mode if mode is not None else 0o644, decode(data, like=like) if like else None)
-        self.result.path, self.result.now = self.result.path or newest.was, restored
+def _taken(going: Sequence[FileUndo], facts: Mapping[WorkspacePath, Facts]) -> tuple[WorkspacePath, FileUndo] | None:
+    """The first file whose path another one keeps."""
+    leaving = {file.present for file in going}
+    arriving: set[WorkspacePath] = set()
+    for file in going:
+        if file.path is None:
+            continue
+        if file.path in arriving or (facts[file.path].held is not None and file.path not in leaving):
+            return file.path, file
+        arriving.add(file.path)
+    return None
 
-    def _merge(self, now: Held, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
-        """Carry the inverse onto later work."""
-        after, before = newest.after or UNKNOWN, oldest.before or UNKNOWN
-        old_data, new_data = self._content(after), self._content(before)
-        if old_data is None or new_data is None:
-            return
-        like = now.document.encoding_hint if now.document else None
-        old, new = decode(old_data, like=like), decode(new_data, like=like)
-        if old is None or new is None:
-            self._conflict(newest, before, run)
-            return
-        onto = Facts(
-            self.result.path or newest.path,
-            now,
-            newest.seq,
-            Base(newest.seq, after),
-            outlines=self._any.outlines,
-            only_own_changes=True,  # nobody needs a warning of what they undo
-        )
-        try:
-            outcome = rebase(old, new, onto, anchors=())
-        except NothingToChange:
-            return
-        if isinstance(outcome, Need):
-            self.lacking += outcome.outlines
-            return
-        if isinstance(outcome, ConflictOutcome):
-            self._conflict(newest, before, run, outcome)
-            return
-        ((digest, content),) = outcome.contents.items()
-        self.result.now = Held(content.data, digest, self._mode_back(now, newest, oldest), content.document)
-        self.result.rung = "merged"
 
-    def _conflict(
-        self, newest: Step, before: Digest | None, run: Sequence[Step], found: ConflictOutcome | None = None
-    ) -> None:
-        """Later work is in the way: this file stays as it is, and a person decides."""
-        proposed = self._content(before) if before is not None else None
-        if before is not None and proposed is None:
-            return
-        result, path = self.result, self.result.present or newest.path
-        result.conflict = ConflictOutcome(
-            path=path,
-            base=newest.after,
-            base_version=newest.seq,
-            proposed=proposed,
-            regions=found.regions if found is not None and result.held is result.now else (),
-            why=found.why if found is not None else "",
-            reverts=tuple(sorted({seq for step in run for seq in step.changes})),
-            names=result.other_names(path),
-        )
-        result.stays()
+def _is_there(file: FileUndo, held: Held | None) -> bool:
+    """Whether a file that comes back is at its path already: it was removed and made again as it was."""
+    if file.present is not None or file.now is None or held is None or file.unseen:
+        return False
+    return (held.digest, held.mode) == (file.now.digest, file.now.mode)
 
-    @staticmethod
-    def _mode_back(now: Held, newest: Step, oldest: Step) -> int:
-        """A mode that the run changed and that nobody changed since goes back too."""
-        changed = oldest.mode_before is not None and newest.mode_after == now.mode
-        return oldest.mode_before if changed and oldest.mode_before is not None else now.mode
 
-    def _content(self, digest: Digest) -> bytes | None:
-        data = self._any.contents.get(digest)
-        if data is None:
-            self.missing.append(digest)
-        return data
+def _is_rename(
+    file: FileUndo, facts: Mapping[WorkspacePath, Facts], arriving: Mapping[WorkspacePath, FileUndo]
+) -> bool:
+    """Whether one rename does it: same content and bits, a free path, and no other file comes to the old one."""
+    if file.present is None or file.path is None or file.path == file.present or file.now is None:
+        return False
+    return file.same_content and facts[file.path].held is None and file.present not in arriving
 
-    def dependencies(self) -> list[Dependency]:
-        """The later work in this file that was kept, or that is in the way."""
-        on = tuple(sorted({step.change for step in self.undone}))
-        return [
-            Dependency(
-                path=step.path, change=step.change, agent=step.agent, on=on, overlaps=self.result.conflict is not None
-            )
-            for step in self.later
-        ]
+
+def _change(path: WorkspacePath, file: FileUndo, held: Held | None, *, renamed: bool) -> PathChange:
+    """What happens at one path, which holds `held`: `file` comes there, or leaves it."""
+    now = file.now
+    if file.path != path or now is None:
+        if held is None or file.path is not None:
+            return PathChange(path, held.digest if held is not None else None, None)
+        return removed(path, held)
+    if renamed:
+        return PathChange(path, None, now.digest, mode=now.mode, moved_from=file.present)
+    source = file.present if file.present != path else None
+    was = held if file.present is None else file.held
+    change = replaced(path, held, now.digest, was.text if was is not None else EMPTY, now.text)
+    mode = now.mode if held is None or now.mode != held.mode else None
+    return msgspec.structs.replace(change, mode=mode, moved_from=source, rewritten=source is not None)
