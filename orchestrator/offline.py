@@ -154,7 +154,7 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
             observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
             await Recovery(journal, services.notes, files, services.state, observer).run()
             await BatchImporter(services, observer).scan()
-            wanted = EventFilter(tags=EXTERNAL, after=adopted.seq)
+            wanted = EventFilter(tags=tags_with("external"), after=adopted.seq)
             changed = len([recorded async for recorded in journal.events(wanted)])
             reached: HighWaterMark = journal.here
         file.write(reached)

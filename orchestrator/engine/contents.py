@@ -13,7 +13,7 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.journal_maintenance import ContentRedacted, ContentsCollected
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.projections.registry import Encodings

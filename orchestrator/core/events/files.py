@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -204,10 +204,6 @@ class ExternalFileRemoved(ExternalChange, frozen=True, kw_only=True, tag="extern
 
     before: Digest | None
     moved_to: WorkspacePath | None = None
-
-
-ExternalFile = ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved
-EXTERNAL_FILE = get_args(ExternalFile)
 
 
 class ExternalBatchOpened(Event, frozen=True, kw_only=True, tag="external_batch_opened"):

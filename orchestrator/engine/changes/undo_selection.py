@@ -20,14 +20,12 @@ from orchestrator.core.errors import Aborted, RevertImpossible, VersionUnknown
 from orchestrator.core.events.base import ExternalChange, Recorded
 from orchestrator.core.events.codec import tag_of, tags_with
 from orchestrator.core.events.files import (
-    EXTERNAL_FILE,
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
     ExternalBatchClosed,
     ExternalBatchOpened,
-    ExternalFile,
     ExternalFileCreated,
 )
 from orchestrator.core.globs import Globs
@@ -46,7 +44,7 @@ SLICE = 200
 GLOB_SLICE = 20
 """The same where their paths are matched with globs."""
 
-EXTERNAL_TAGS = tuple(map(tag_of, EXTERNAL_FILE))
+EXTERNAL_TAGS = tags_with("external")
 
 
 class UndoSelector:
@@ -67,7 +65,7 @@ class UndoSelector:
         if isinstance(event, ExternalBatchOpened | ExternalBatchClosed):
             group = event.group if isinstance(event, ExternalBatchClosed) else recorded.seq
             return await self._whole([item async for item in members(self._journal, group)])
-        if isinstance(event, ExternalFile):
+        if isinstance(event, ExternalChange):
             return await self._whole([recorded])
         if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
             raise RevertImpossible(

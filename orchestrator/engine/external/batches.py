@@ -8,15 +8,15 @@ import anyio
 
 from orchestrator.core.errors import RevertImpossible
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.files import EXTERNAL_FILE, ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
+from orchestrator.core.events.codec import tag_of, tags_with
+from orchestrator.core.events.files import ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewEvent
 
 STREAM = "external"
 
-_TAGS = tuple(map(tag_of, (*EXTERNAL_FILE, ExternalBatchOpened, ExternalBatchClosed)))
+_TAGS = (*tags_with("external"), tag_of(ExternalBatchOpened), tag_of(ExternalBatchClosed))
 
 Blobs = tuple[tuple[Digest, bytes], ...]
 

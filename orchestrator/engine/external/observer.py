@@ -19,9 +19,8 @@ from orchestrator.core.errors import (
     WritesStopped,
     escaped,
 )
-from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.base import Event, ExternalChange, Origin
 from orchestrator.core.events.files import (
-    ExternalFile,
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,
@@ -271,7 +270,7 @@ class Observer:
 
     async def append(self, events: tuple[NewEvent, ...], blobs: Blobs = ()) -> None:
         """Append what was met: external changes, then what was found; in a burst as a part of its group."""
-        paths = [new.event.path for new in events if isinstance(new.event, ExternalFile)]
+        paths = [new.event.path for new in events if isinstance(new.event, ExternalChange)]
         if self._group is not None:
             await self._group.append(events, blobs, external=len(paths))
             return
