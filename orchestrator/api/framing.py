@@ -3,6 +3,10 @@
 The first line is the preamble, in which the caller says who it is and which transport it
 wants; the daemon answers with one line, then the transport's own protocol begins: JSON-RPC 2.0
 with an operation's name as the method ("rpc"), or MCP ("mcp").
+
+On an "rpc" connection, `subscribe` is a method besides. It is answered with `Subscribed`; then come lines without an
+id until the connection ends: `event` with a `FeedEvent` as params, in the journal's order, or, should the feed end,
+`feed_ended` with a `Refusal`. A feed is resumed by the last position seen.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from orchestrator.api.results import Notice
+from orchestrator.api.journal_operations import StoredEvent
+from orchestrator.api.operation import Operation
+from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
+from orchestrator.api.results import Notice, Result
 from orchestrator.core.errors import CallerError, OrchestratorError, ParameterInvalid, PathInvalid, escaped
 
 PROTOCOL = 1
@@ -82,15 +90,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str | None = None  # the agent's own id of the call, if it has one
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one call."""
-
-    id: int | str | None
-    result: Any
-    jsonrpc: Literal["2.0"] = "2.0"
-    notices: tuple[Notice, ...] | msgspec.UnsetType = msgspec.UNSET  # what others changed of what the session read
-
-
 class RpcError(msgspec.Struct, frozen=True, kw_only=True):
     """JSON-RPC's error object; `data` is ours."""
 
@@ -99,24 +98,50 @@ class RpcError(msgspec.Struct, frozen=True, kw_only=True):
     code: int = -32000
 
 
-class ErrorReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The refusal of one call."""
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one call: `result` or `error`; or a line of a feed: `method` and `params`."""
 
-    id: int | str | None
-    error: RpcError
+    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
+    result: Any = msgspec.UNSET
+    error: RpcError | msgspec.UnsetType = msgspec.UNSET
     jsonrpc: Literal["2.0"] = "2.0"
-    notices: tuple[Notice, ...] | msgspec.UnsetType = msgspec.UNSET
+    notices: tuple[Notice, ...] | msgspec.UnsetType = msgspec.UNSET  # what others changed of what the session read
+    method: Literal["event", "feed_ended"] | msgspec.UnsetType = msgspec.UNSET
+    params: Any = msgspec.UNSET
 
 
-class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client decodes: one of `result` and `error`; or, in a line that answers no call, `method` and `params`."""
+class AnyReply(Reply, frozen=True, kw_only=True):
+    """As a client decodes it: what the result or the parameters are is known by the call."""
 
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw(b"")
-    error: RpcError | None = None
-    method: str = ""
     params: msgspec.Raw = msgspec.Raw(b"")
     notices: tuple[Notice, ...] = ()
+
+
+class Subscribe(Params, frozen=True):
+    after: Annotated[Version | None, Meta(description="Events after '@N'; without it, from now on.")] = None
+    kinds: Annotated[
+        tuple[Name, ...],
+        Meta(description="Only events of these kinds, e.g. 'change_applied'.", max_length=MOST_ENTRIES),
+    ] = ()
+    globs: Globs = ()  # only events of files that match
+    stale_for: Annotated[
+        Name | None, Meta(description="Only others' changes that leave this session's view of a file stale.")
+    ] = None
+
+
+class Subscribed(Result, frozen=True, kw_only=True):
+    after: str
+
+
+class FeedEvent(StoredEvent, frozen=True, kw_only=True):
+    path: str | None = None  # the first of `paths`
+    paths: tuple[str, ...] = ()  # that the event is about
+
+
+SUBSCRIBE = Operation("subscribe", Subscribe, Subscribed, "Be sent events as they happen, from a position on.")
+"""Of our own socket; no tool."""
 
 
 def refusal(error: OrchestratorError) -> Refusal:

@@ -12,8 +12,17 @@ from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 import msgspec
 
 from orchestrator.api import locations, processes
-from orchestrator.api.feed import SUBSCRIBE, FeedEnded, FeedEvent, Subscribe
-from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refusal, refused_text
+from orchestrator.api.framing import (
+    SUBSCRIBE,
+    AnyReply,
+    FeedEvent,
+    Refusal,
+    Request,
+    Subscribe,
+    Welcome,
+    refusal,
+    refused_text,
+)
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
@@ -55,7 +64,7 @@ class Asked(NamedTuple):
 
     def answer(self, reply: AnyReply) -> Result:
         """The typed result in a reply. Raises RemoteError."""
-        if reply.error is not None:
+        if reply.error is not msgspec.UNSET:
             refused = remote_error(reply.error.data)
             refused.notices = reply.notices
             raise refused
@@ -120,7 +129,7 @@ def followed(line: bytes | None, position: str) -> FeedEvent:
         raise DaemonRestarted("the daemon ended while events were followed", details={"after": position})
     reply = msgspec.json.decode(line, type=AnyReply)
     if reply.method != "event":
-        raise remote_error(msgspec.json.decode(reply.params, type=FeedEnded).error)
+        raise remote_error(msgspec.json.decode(reply.params, type=Refusal))
     return msgspec.json.decode(reply.params, type=FeedEvent)
 
 

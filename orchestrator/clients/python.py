@@ -20,8 +20,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import locations
-from orchestrator.api.feed import SUBSCRIBE, FeedEvent, Subscribe, Subscribed
-from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
+from orchestrator.api.framing import MAX_REPLY_BYTES, SUBSCRIBE, AnyReply, FeedEvent, Subscribe, Subscribed, Welcome
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params, Replacement

@@ -12,7 +12,7 @@ from orchestrator.api import administration as admin
 from orchestrator.api import history, journal_operations, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
-from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.api.journal_checks import (
     JOURNAL_CHECKPOINT,
     JOURNAL_REBUILD,
@@ -22,7 +22,7 @@ from orchestrator.api.journal_checks import (
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
-from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
+from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.administration import Administration, DaemonFacts
@@ -278,8 +278,4 @@ class Engine:
 
     async def follow(self, caller: Caller, params: Subscribe) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
         """Where a feed starts, and its events from there on, without end. Raises as `Follower.follow`."""
-        try:
-            return await self._follower.follow(caller, params, partial(self.calls.check_authorized, caller))
-        except (CallerError, ApproverError) as error:
-            await self.calls.refuse(caller, "subscribe", error)
-            raise
+        return await self._follower.follow(caller, params, partial(self.calls.check_authorized, caller))

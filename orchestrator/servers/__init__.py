@@ -7,5 +7,4 @@ call_scheduler  which calls run now, and which of them are heavy
 mcp, tools      MCP over the same socket; the catalogue as tools
 blocks          reads, histories and notices as text for a model
 answer_limits   answers cut to what a client passes on
-feed            subscriptions of a connection
 """

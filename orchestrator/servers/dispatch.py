@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params
-from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError, refusal
+from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, Reply, Request, RpcError, refusal
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
@@ -184,7 +184,7 @@ class Dispatcher:
     def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""
         failure = RpcError(message=error.message, data=refusal(error))
-        reply = ErrorReply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)
+        reply = Reply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"
 
 

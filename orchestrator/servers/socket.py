@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from itertools import count
 
 import anyio
 import msgspec
 from anyio import to_thread
-from anyio.abc import SocketAttribute, SocketListener, SocketStream
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from orchestrator.api import processes
-from orchestrator.api.failures import rejection
-from orchestrator.api.feed import METHODS
-from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
+from orchestrator.api.failures import parse_params, rejection
+from orchestrator.api.framing import (
+    MAX_FRAME_BYTES,
+    MAX_PREAMBLE_BYTES,
+    SUBSCRIBE,
+    UNREADABLE,
+    FeedEvent,
+    Preamble,
+    Reply,
+    Request,
+    Subscribe,
+    Subscribed,
+    Welcome,
+    refusal,
+)
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
-from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
+from orchestrator.core.errors import (
+    ApproverError,
+    CallerError,
+    FrameInvalid,
+    FrameTooLarge,
+    NotAvailable,
+    OrchestratorError,
+)
+from orchestrator.core.ids import show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher, OpenCalls
-from orchestrator.servers.feed import Feed
 
 PREAMBLE_TIMEOUT_S = 30.0
 """A connection without a preamble is closed after that time."""
@@ -163,7 +184,7 @@ class SocketServer:
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
         open_calls = OpenCalls(self._dispatcher)
         async with anyio.create_task_group() as feeds, anyio.create_task_group() as calls:
-            feed = Feed(self._engine, caller, lines, feeds)
+            following = False
             for number in count():
                 await open_calls.room()
                 try:
@@ -175,8 +196,8 @@ class SocketServer:
                     await self._dispatcher.refuse(caller, "?", error)
                     await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
                     continue
-                if request.method in METHODS:
-                    await feed.answer(request, self._dispatcher.failed)
+                if request.method == SUBSCRIBE.name:
+                    following = await self._subscribe(lines, caller, request, feeds, following=following)
                     continue
                 open_calls.open(number, len(line))
                 if self._inline(request, lines):
@@ -184,6 +205,34 @@ class SocketServer:
                 else:
                     calls.start_soon(self._reply, lines, caller, request, open_calls, number)
             feeds.cancel_scope.cancel()
+
+    async def _subscribe(
+        self, lines: LineStream, caller: Caller, request: Request, feeds: TaskGroup, *, following: bool
+    ) -> bool:
+        """Answer `subscribe`; the events come after the answer. Whether the connection follows any now."""
+        try:
+            if following:
+                raise NotAvailable("this connection follows events already", hint="Open another connection.")
+            params = parse_params(SUBSCRIBE, request.params)
+            assert isinstance(params, Subscribe)
+            after, events = await self._engine.follow(caller, params)
+        except OrchestratorError as error:
+            if isinstance(error, CallerError | ApproverError):
+                await self._dispatcher.refuse(caller, request.method, error)
+            await lines.send(self._dispatcher.failed(request.id, error))
+            return following
+        await lines.send(_ENCODER.encode(Reply(id=request.id, result=Subscribed(after=show(after)))) + b"\n")
+        feeds.start_soon(self._send_events, lines, events)
+        return True
+
+    async def _send_events(self, lines: LineStream, events: AsyncGenerator[FeedEvent, None]) -> None:
+        """Until the connection ends. The journal is read on when the socket has taken what was sent."""
+        async with aclosing(events):
+            try:
+                async for event in events:
+                    await lines.send(_ENCODER.encode(Reply(method="event", params=event)) + b"\n")
+            except OrchestratorError as error:
+                await lines.send(_ENCODER.encode(Reply(method="feed_ended", params=refusal(error))) + b"\n")
 
     def _inline(self, request: Request, lines: LineStream) -> bool:
         """Whether a call is answered before the next line is read: it is short, and that line is not here yet."""

@@ -10,7 +10,7 @@ import pytest
 from msgspec import inspect
 
 from orchestrator.api.failures import params_from, parse_params
-from orchestrator.api.feed import METHODS
+from orchestrator.api.framing import SUBSCRIBE
 from orchestrator.api.operations import BY_NAME, OPERATIONS
 from orchestrator.core.errors import ParameterInvalid, ParameterUnknown
 
@@ -35,7 +35,7 @@ def parts(kind: inspect.Type, where: str) -> Iterator[tuple[str, inspect.Type]]:
 
 CATALOGUE = [
     pytest.param(kind, id=where)
-    for operation in (*OPERATIONS, *METHODS.values())
+    for operation in (*OPERATIONS, SUBSCRIBE)
     for where, kind in parts(inspect.type_info(operation.params), operation.name)
 ]
 

@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 import pytest
 
-from orchestrator.api.feed import METHODS, FeedEnded, FeedEvent
+from orchestrator.api.framing import SUBSCRIBE, FeedEvent
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.results import Notice, Result
 
@@ -17,8 +17,8 @@ from orchestrator.api.results import Notice, Result
 def of_answers() -> list[type[Result]]:
     """Every type that an answer can hold."""
     found: dict[type[Result], None] = {}
-    waiting: list[Any] = [FeedEvent, FeedEnded, Notice]
-    waiting += [operation.result for operation in (*OPERATIONS, *METHODS.values())]
+    waiting: list[Any] = [FeedEvent, Notice]
+    waiting += [operation.result for operation in (*OPERATIONS, SUBSCRIBE)]
     while waiting:
         kind = waiting.pop()
         if isinstance(kind, type) and issubclass(kind, Result):

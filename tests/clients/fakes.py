@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from orchestrator.api import locations
-from orchestrator.api.framing import ErrorReply, Refusal, Reply, Request, RpcError
+from orchestrator.api.framing import Refusal, Reply, Request, RpcError
 from orchestrator.api.results import Result
 
 PATIENCE_S = 15.0
@@ -158,7 +158,7 @@ class RpcDaemon:
                     return
                 case Refusal():
                     error = RpcError(message=answer.message, data=answer)
-                    conversation.say_bytes(msgspec.json.encode(ErrorReply(id=request.id, error=error)) + b"\n")
+                    conversation.say_bytes(msgspec.json.encode(Reply(id=request.id, error=error)) + b"\n")
                 case _:
                     conversation.say_bytes(msgspec.json.encode(Reply(id=request.id, result=answer)) + b"\n")
 

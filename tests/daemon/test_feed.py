@@ -12,7 +12,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from orchestrator.api.feed import FeedEvent
+from orchestrator.api.framing import FeedEvent
 from orchestrator.api.history import PathChanged
 from orchestrator.clients.python import Events, FileAccess, RemoteError
 from orchestrator.core.errors import DaemonRestarted
@@ -176,7 +176,7 @@ async def test_a_reader_that_does_not_read_holds_nobody_up(daemon: RunningDaemon
             while f'"seq":"{last}"'.encode() not in data:
                 data += await slow.receive()
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
-    assert lines[0]["result"] == {"subscription": 1, "after": "@0"}
+    assert lines[0]["result"] == {"after": "@0"}
     numbers = [number(line["params"]["seq"]) for line in lines[1:]]
     assert numbers == list(range(1, number(last) + 1))
 
@@ -252,8 +252,8 @@ async def test_no_event_follows_the_end_of_a_subscription(daemon: RunningDaemon)
         assert (await person.status()).approvals == 0
 
 
-async def test_no_event_follows_the_answer_to_unsubscribe(daemon: RunningDaemon) -> None:
-    """On the bare socket, where one connection may have several subscriptions."""
+async def test_a_connection_follows_events_once_and_serves_calls_besides(daemon: RunningDaemon) -> None:
+    """On the bare socket. A subscription that is refused is in the journal, whatever it was refused for."""
     async with daemon.client("alice") as alice, await anyio.connect_unix(str(daemon.socket)) as bare:
         lines = BufferedByteReceiveStream(bare)
 
@@ -263,22 +263,23 @@ async def test_no_event_follows_the_answer_to_unsubscribe(daemon: RunningDaemon)
             assert isinstance(message, dict)
             return message
 
+        async def asked(id: int, method: str, **params: object) -> dict[str, Any]:
+            await bare.send(json.dumps({"id": id, "method": method, "params": params}).encode() + b"\n")
+            return await heard()
+
         await bare.send(b'{"orchestrator": 1, "transport": "rpc", "person": true}\n')
         await heard()
-        for id in (1, 2):
-            wanted = {"kinds": ["change_applied"]}
-            await bare.send(json.dumps({"id": id, "method": "subscribe", "params": wanted}).encode() + b"\n")
-            assert (await heard())["result"]["subscription"] == id
+        assert (await asked(1, "subscribe", kind=["x"]))["error"]["data"]["code"] == "unknown_parameter"
+        assert "after" in (await asked(2, "subscribe", kinds=["change_applied"]))["result"]
         await wrote(alice, "a.py")
-        assert {(await heard())["params"]["subscription"] for _ in range(2)} == {1, 2}
-        for id, found in ((3, True), (4, False)):
-            ended = {"id": id, "method": "unsubscribe", "params": {"subscription": 1}}
-            await bare.send(json.dumps(ended).encode() + b"\n")
-            assert (await heard())["result"].get("found", False) == found
-        for path in ("b.py", "c.py"):
-            await wrote(alice, path)
-            event = (await heard())["params"]
-            assert (event["subscription"], event["path"]) == (2, path)
+        assert (await heard())["params"]["path"] == "a.py"
+        assert (await asked(3, "subscribe"))["error"]["data"]["code"] == "not_available"
+        assert (await asked(4, "agent_list"))["result"]["agents"]
+        found = (await asked(5, "journal_query", kind="call_refused"))["result"]["entries"]
+        assert [entry["event"]["code"] for entry in found] == ["not_available", "unknown_parameter"]
+        await wrote(alice, "b.py")
+        event = await heard()
+        assert (event["method"], event["params"]["path"]) == ("event", "b.py")
 
 
 async def test_a_session_ends_with_its_last_connection(daemon: RunningDaemon) -> None:

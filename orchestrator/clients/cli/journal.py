@@ -15,7 +15,7 @@ import msgspec
 
 from orchestrator.api import journal_operations as k
 from orchestrator.api import parameters as p
-from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD
 from orchestrator.api.operations import FILE_HISTORY
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
-from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
 from orchestrator.core.events.base import Event, Recorded
