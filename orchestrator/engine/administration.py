@@ -23,7 +23,7 @@ from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.watch import Watching
-from orchestrator.engine.leases import Reservations
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.record.verification import Verification
 from orchestrator.engine.services import Services
 
@@ -49,21 +49,22 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Administration:
     """The operations that are no agent's."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parts whose state `status` shows
         self,
         services: Services,
+        facts: DaemonFacts,
+        *,
         effects: Effects,
         gate: ApproverGate,
-        facts: DaemonFacts,
+        leases: Leases,
         importer: BatchImporter,
         recovery: Recovery,
         watching: Watching,
         verification: Verification,
     ) -> None:
-        self._s, self._effects, self._gate, self._facts = services, effects, gate, facts
+        self._s, self._effects, self._gate, self._facts, self._leases = services, effects, gate, facts, leases
         self._importer, self._recovery, self._watching = importer, recovery, watching
         self._verification = verification
-        self._reservations = Reservations(services)
 
     async def status(self, caller: Caller, call: Call, params: p.Params) -> a.StatusInfo:
         pending = self._s.state.pending
@@ -108,7 +109,7 @@ class Administration:
             ),
             policy=f"{self._s.permissions.policy.name} ({self._s.permissions.policy.source})",
             approver="set" if self._gate.is_set else "missing",
-            leases=await self._reservations.infos(self._reservations.live()),
+            leases=await self._leases.infos(self._leases.live()),
         )
 
     def _notes(self) -> Iterator[str]:

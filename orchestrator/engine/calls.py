@@ -37,7 +37,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.changes.write_operations import read_as
-from orchestrator.engine.leases import Leaser
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 
@@ -81,13 +81,13 @@ class CallService:
         *,
         answers: Answers,
         sessions: SessionService,
-        leaser: Leaser,
+        leases: Leases,
         lifecycle: SessionLifecycle,
         renames: RenameTracker,
         ready_to_write: Callable[[], Awaitable[None]],
     ) -> None:
         self._s, self._handlers = services, handlers
-        self._answers, self._sessions, self._leaser, self._lifecycle = answers, sessions, leaser, lifecycle
+        self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
         self._renames, self._ready_to_write = renames, ready_to_write
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
 
@@ -158,7 +158,7 @@ class CallService:
             case TaskEnded(task=task):
                 return await self._sessions.ended(task)
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
-                return await self._leaser.again(recorded)
+                return await self._leases.again(recorded)
             case ChangeRefused() as refused:
                 raise RefusalReplayed(refused)
             case ConflictResolved(conflict=conflict):

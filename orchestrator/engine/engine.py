@@ -47,7 +47,7 @@ from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
-from orchestrator.engine.leases import Leaser
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.reads.blame import Blamer
 from orchestrator.engine.reads.changes_since import ChangeSummaries
 from orchestrator.engine.reads.file_reads import Reader
@@ -91,10 +91,11 @@ class Engine:
         notes, permissions, contents = services.notes, services.permissions, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
+        self._leases, sets = Leases(services), ReadSets(services)
         answers = Answers(journal, notes, Diffs(contents), state)
         gate = ApproverGate(services.entropy, notes, state.identities)
         renames = RenameTracker(journal, workspace, permissions, state)
-        pipeline = ChangePipeline(services, observer, effects, answers)
+        pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(journal, notes, workspace, state, observer)
         self._importer = importer = BatchImporter(services, observer)
         self._watching = Watching(journal, state.registry, observer, importer, watcher)
@@ -102,17 +103,15 @@ class Engine:
         proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(journal, notes, contents)
         rebaser = Rebaser(services, observer, renames)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
-        self._leaser = Leaser(services)
-        self.stale_read_notifier = StaleReadNotifier(services, observer)
+        self.stale_read_notifier = StaleReadNotifier(services, observer, sets)
         self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
         self._sealer = CheckpointSigner(journal, notes, signer)
         self._verification = Verification(journal, services.clock, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
-        sets = ReadSets(journal, contents, services.recent, state)
         self._follower = Follower(services, sets)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
-        sessions = SessionService(services, answers, self.stale_read_notifier)
+        sessions = SessionService(services, answers, self._leases, self.stale_read_notifier)
         self.reader, historian = Reader(services, observer), Historian(services, observer)
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
@@ -123,7 +122,15 @@ class Engine:
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
         checks = StateCheck(journal, state, workspace, services.locks, importer)
         administration = Administration(
-            services, effects, gate, facts, importer, self._recovery, self._watching, self._verification
+            services,
+            facts,
+            effects=effects,
+            gate=gate,
+            leases=self._leases,
+            importer=importer,
+            recovery=self._recovery,
+            watching=self._watching,
+            verification=self._verification,
         )
         handlers = Handlers(
             handled_by(o.LIST_FILES, lister.list_files),
@@ -170,8 +177,8 @@ class Engine:
             handled_by(JOURNAL_REBUILD, checks.journal_rebuild),
             handled_by(WORKSPACE_CHECK, checks.workspace_check),
             handled_by(admin.STOP, administration.stop),
-            handled_by(session_operations.RESERVE_PATHS, self._leaser.reserve_paths),
-            handled_by(session_operations.RELEASE_PATHS, self._leaser.release_paths),
+            handled_by(session_operations.RESERVE_PATHS, self._leases.reserve_paths),
+            handled_by(session_operations.RELEASE_PATHS, self._leases.release_paths),
             handled_by(journal_operations.JOURNAL_EXPORT, auditor.journal_export),
             handled_by(JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
             handled_by(journal_operations.JOURNAL_REDACT, upkeep.journal_redact),
@@ -186,7 +193,7 @@ class Engine:
             handlers,
             answers=answers,
             sessions=sessions,
-            leaser=self._leaser,
+            leases=self._leases,
             lifecycle=self.lifecycle,
             renames=renames,
             ready_to_write=self._finish_start,
@@ -226,7 +233,7 @@ class Engine:
         """Note what happened while no daemon ran, and close what the last one left open."""
         await self.lifecycle.close_left()
         await self._recovery.run()
-        await self._leaser.expire()
+        await self._leases.expire()
         await self._importer.scan()
         await self._approvals.resume()
         await self._reviewing.resume()
@@ -260,7 +267,7 @@ class Engine:
         while True:
             moved = self._s.state_changes.next()
             try:
-                due = min(filter(None, (await self._approvals.expire(), await self._leaser.expire())), default=None)
+                due = min(filter(None, (await self._approvals.expire(), await self._leases.expire())), default=None)
             except OrchestratorError as error:
                 self._log.error("approvals and leases could not be checked for their end", error=error.message)
                 due = None

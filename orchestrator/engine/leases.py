@@ -38,11 +38,11 @@ class LeaseOverlap(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Reservations:
-    """The leases that hold now, as changes meet them."""
+class Leases:
+    """Grants, renews and releases leases, one request at a time, and keeps changes out of those of others."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
+        self._s, self._deciding = services, anyio.Lock()
 
     async def wait(self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False) -> None:
         """With policy `queue`: let others' leases on these paths end first, for `max_wait_s` at most.
@@ -133,14 +133,7 @@ class Reservations:
     def _rule(self, caller: Caller) -> OnLeaseOverlap:
         return "warn" if caller.is_person else self._s.permissions.policy.leases.on_overlap
 
-
-class Leaser:
-    """Grants, renews and releases leases; one request at a time is decided."""
-
-    def __init__(self, services: Services) -> None:
-        self._s = services
-        self._reservations = Reservations(services)
-        self._deciding = anyio.Lock()
+    # --- requests -----------------------------------------------------------------------
 
     async def reserve_paths(self, caller: Caller, call: Call, params: a.ReservePaths) -> a.LeaseAnswer:
         globs = tuple(map(self._s.paths.glob, params.globs))
@@ -154,18 +147,18 @@ class Leaser:
         limit = anyio.current_time() + (rules.max_wait_s if rules.on_overlap == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
         while isinstance(outcome, tuple) and anyio.current_time() < limit:
-            await self._reservations.free(partial(self._over, outcome), limit - anyio.current_time())
+            await self.free(partial(self._over, outcome), limit - anyio.current_time())
             outcome = await self._reserve(caller, call, params, globs)
         if isinstance(outcome, a.LeaseAnswer):
             return outcome
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
         message = "reserved already: " + ", ".join(map(_named, outcome[:MOST_NAMED])) + more
         if rules.on_overlap == "deny":
-            raise await self._reservations.refusal(message, outcome)
+            raise await self.refusal(message, outcome)
         return a.LeaseAnswer(
             status="clash",
             message=f"{message}. Nothing was reserved; work elsewhere, or call again when that has ended.",
-            clashes=await self._reservations.infos(outcome),
+            clashes=await self.infos(outcome),
         )
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:

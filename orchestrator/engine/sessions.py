@@ -24,7 +24,7 @@ from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.leases import Reservations
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
@@ -42,14 +42,12 @@ UNFINISHED = ("waiting", "conflict", "still_waiting")
 class SessionService:
     """Answers about the caller's own session."""
 
-    def __init__(self, services: Services, answers: Answers, noticer: StaleReadNotifier) -> None:
-        self._s, self._answers, self._noticer = services, answers, noticer
-        self._reservations = Reservations(services)
+    def __init__(self, services: Services, answers: Answers, leases: Leases, noticer: StaleReadNotifier) -> None:
+        self._s, self._answers, self._leases, self._noticer = services, answers, leases, noticer
 
     async def session_status(self, caller: Caller, call: Call, params: a.SessionStatus) -> a.SessionInfo:
         session = self._session(caller)
-        reservations = self._reservations
-        leases = reservations.live() if params.all_leases else reservations.seen_by(caller, session.seen)
+        leases = self._leases.live() if params.all_leases else self._leases.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
         stale_paths = {notice.path for notice in stale}
         info = a.SessionInfo(
@@ -86,7 +84,7 @@ class SessionService:
                     for task in session.tasks.values()
                 ]
             ),
-            leases=await reservations.infos(leases),
+            leases=await self._leases.infos(leases),
             stale=stale[:SHOWN],
             start_here=self._start_here(caller, session),
         )

@@ -7,6 +7,7 @@ from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.services import Services
 
@@ -14,9 +15,9 @@ from orchestrator.engine.services import Services
 def pipeline_of(services: Services) -> ChangePipeline:
     """The pipeline of changes, with an observer of its own."""
     answers = Answers(services.journal, services.notes, Diffs(services.contents), services.state)
-    return ChangePipeline(services, Observer(services), Effects(services), answers)
+    return ChangePipeline(services, Observer(services), Effects(services), answers, Leases(services))
 
 
 def read_sets_of(services: Services) -> ReadSets:
     """What sessions read, with nothing followed yet."""
-    return ReadSets(services.journal, services.contents, services.recent, services.state)
+    return ReadSets(services)

@@ -15,7 +15,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.leases import Leaser, Reservations
+from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from tests.in_memory.journal import MemoryJournal
@@ -41,7 +41,7 @@ class MovedClock:
 
 
 class Desk:
-    """A leaser over a journal in memory, and the agents who come to it."""
+    """Leases over a journal in memory, and the agents who come to it."""
 
     def __init__(self, policy: str = 'name = "open"\ndefault = "allow"\n') -> None:
         self.clock = MovedClock()
@@ -60,8 +60,7 @@ class Desk:
             entropy=SystemEntropy(),
             state=state,
         )
-        self.leaser = Leaser(self.services)
-        self.reservations = Reservations(self.services)
+        self.leases = Leases(self.services)
 
     async def restart(self) -> None:
         """As a new daemon on the same journal: the state is what the events say."""
@@ -72,11 +71,11 @@ class Desk:
 
     async def reserve(self, agent: str, *globs: str, ttl_s: int = 600, reason: str = "") -> LeaseAnswer:
         params = ReservePaths(globs=globs or ("src",), ttl_s=ttl_s, reason=reason)
-        return await self.leaser.reserve_paths(caller(agent), call("reserve_paths", params), params)
+        return await self.leases.reserve_paths(caller(agent), call("reserve_paths", params), params)
 
     async def release(self, agent: str, lease: str | None) -> LeaseAnswer:
         params = ReleasePaths(lease=lease or "")
-        return await self.leaser.release_paths(caller(agent), call("release_paths", params), params)
+        return await self.leases.release_paths(caller(agent), call("release_paths", params), params)
 
     async def tags(self) -> list[str]:
         return [tag_of(recorded.event) async for recorded in self.journal.events()]
@@ -96,12 +95,12 @@ async def test_a_lease_lapses_when_its_time_is_over() -> None:
     desk = Desk()
     lease = await desk.reserve("alice", ttl_s=10)
     assert (lease.status, lease.lease, lease.fencing, lease.expires_at) == ("granted", "@1", 1, START_MS + 10_000)
-    assert await desk.leaser.expire() == START_MS + 10_000
+    assert await desk.leases.expire() == START_MS + 10_000
     desk.clock.ms += 9_999
-    assert await desk.leaser.expire() == START_MS + 10_000
+    assert await desk.leases.expire() == START_MS + 10_000
     assert (await desk.reserve("bob")).status == "clash"
     desk.clock.ms += 1
-    assert await desk.leaser.expire() is None
+    assert await desk.leases.expire() is None
     assert await desk.tags() == ["lease_granted", "lease_expired"]
     later = await desk.reserve("bob")
     assert later.status == "granted"
@@ -112,7 +111,7 @@ async def test_a_lease_whose_time_is_over_holds_nobody_off_before_it_is_noted() 
     desk = Desk()
     await desk.reserve("alice", ttl_s=10)
     desk.clock.ms += 10_000
-    assert (await desk.reservations.crossing(caller("bob"), (FILE,))).leases == ()
+    assert (await desk.leases.crossing(caller("bob"), (FILE,))).leases == ()
     assert (await desk.reserve("bob")).status == "granted"
     assert await desk.tags() == ["lease_granted", "lease_expired", "lease_granted"]
 
@@ -123,7 +122,7 @@ async def test_the_same_wish_renews() -> None:
     desk.clock.ms += 9_000
     again = await desk.reserve("alice", ttl_s=10)
     assert (again.status, again.lease, again.fencing) == ("renewed", "@1", 1)
-    assert await desk.leaser.expire() == again.expires_at == START_MS + 19_000
+    assert await desk.leases.expire() == again.expires_at == START_MS + 19_000
 
 
 async def test_a_restart_keeps_leases_and_lapses_those_that_ended_meanwhile() -> None:
@@ -134,7 +133,7 @@ async def test_a_restart_keeps_leases_and_lapses_those_that_ended_meanwhile() ->
     assert [lease.seq for lease in desk.services.state.leases.live()] == [1, 2]
     desk.clock.ms += 15_000
     await desk.restart()
-    assert await desk.leaser.expire() == START_MS + 20_000
+    assert await desk.leases.expire() == START_MS + 20_000
     assert [lease.seq for lease in desk.services.state.leases.live()] == [2]
 
 
@@ -202,12 +201,12 @@ async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, ou
         with pytest.raises(
             PathReserved, match=r"src/a.py is reserved by alice until 2023-11-14 .*Z \(lease @1\)"
         ) as no:
-            await desk.reservations.crossing(caller(who), (WorkspacePath("b"), FILE))
+            await desk.leases.crossing(caller(who), (WorkspacePath("b"), FILE))
         (clash,) = no.value.details["clashes"]
         assert (no.value.details["path"], clash["lease"], clash["reason"]) == (FILE, "@1", "a rename")
         assert "a rename" not in no.value.message
         return
-    crossing = await desk.reservations.crossing(caller(who), (WorkspacePath("b"), FILE))
+    crossing = await desk.leases.crossing(caller(who), (WorkspacePath("b"), FILE))
     assert crossing.leases == (() if outcome == "free" else (1,))
     assert len(crossing.warnings) == (1 if outcome == "warned" else 0)
 
@@ -216,7 +215,7 @@ async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, ou
 async def test_a_granted_change_goes_through_with_a_warning(on_overlap: OnLeaseOverlap) -> None:
     desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\n')
     await desk.reserve("alice")
-    crossing = await desk.reservations.crossing(caller("bob"), (FILE,), granted=True)
+    crossing = await desk.leases.crossing(caller("bob"), (FILE,), granted=True)
     assert (crossing.leases, len(crossing.warnings)) == ((1,), 1)
 
 

@@ -136,7 +136,7 @@ class ApprovalService:
                         await self._renew(approval, provenance, plan, asks)
                         return
                     paths = [item.path for item in request.paths]
-                    crossing = await self._pipeline.reservations.crossing(author, paths, granted=True)
+                    crossing = await self._pipeline.leases.crossing(author, paths, granted=True)
                     plan = plan.fitted(warnings=(*plan.fit.warnings, *crossing.warnings))
                     intent = Intent(provenance=provenance, origin=self._origin(approval), leases=crossing.leases)
                     await self._pipeline.effects.carry_out(plan, intent)

@@ -31,7 +31,7 @@ from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_bl
 from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.leases import LeaseOverlap, Reservations
+from orchestrator.engine.leases import LeaseOverlap, Leases
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
@@ -56,7 +56,9 @@ class Outrun(Exception):
 class ChangePipeline:
     """Carries commands through: facts, permission, decision, then approval or conflict or effects, and the answer."""
 
-    def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
+    def __init__(
+        self, services: Services, observer: Observer, effects: Effects, answers: Answers, leases: Leases
+    ) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
         self._facts = FactFinder(
             services.journal, services.contents, services.permissions, services.state.sessions, observer, services.past
@@ -64,8 +66,7 @@ class ChangePipeline:
         self._recorder = ConflictRecorder(
             services.journal, services.notes, services.contents, services.state.pending, answers
         )
-        self._sets = ReadSets(services.journal, services.contents, services.recent, services.state)
-        self.reservations = Reservations(services)
+        self.leases, self._sets = leases, ReadSets(services)  # of its own: notices count as reads here
         self.repositories, self.permissions = (
             RepositoryGuard(services.workspace),
             ChangePermissions(services.permissions),
@@ -78,7 +79,7 @@ class ChangePipeline:
     async def execute(self, command: Command, request: ChangeRequest) -> ChangeResult:
         """As `change`, with the plan that was decided."""
         superseded = self._recorder.named(command, request)
-        await self.reservations.wait(request.caller, command.paths, preview=request.preview)
+        await self.leases.wait(request.caller, command.paths, preview=request.preview)
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.hold(command.paths, shared=request.preview))
             for _ in range(TRIES):
@@ -98,7 +99,7 @@ class ChangePipeline:
             await locks.aclose()  # nothing is changed, and to decide may take long
         permissions = command.required_permissions(facts)
         asks = await self.permissions.asks(caller, permissions)
-        crossing = await self.reservations.crossing(caller, command.paths, preview=request.preview)
+        crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self._decide(command, facts)
         provenance = await self._provenance(command, request, outcome, superseded)
         if request.resolves is None and not request.pre_approved:

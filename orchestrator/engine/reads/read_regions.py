@@ -13,16 +13,10 @@ from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, joined
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
-from orchestrator.core.projections.state import State
-from orchestrator.core.projections.versions import RecentVersions
-from orchestrator.engine.contents import Contents
-from orchestrator.ports.journal import Journal
+from orchestrator.engine.services import Services
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
-
-MOST_DIGESTS = 2_000
-"""Versions of which the journal need not be asked again."""
 
 
 Followed: TypeAlias = tuple[dict[Piece, Authors], dict[At, Lines], Lines]
@@ -33,17 +27,19 @@ class _NotKept(Exception):
     """A content that is needed is not in the journal."""
 
 
-class _Tracked:
-    """A view, followed up to `here`; the tracker counts what changed since `read_records`."""
-
-    __slots__ = ("here", "read_records", "size", "tracker")
+class _Tracked(Tracker):
+    """A view, followed up to `here`; it counts what changed since `read_records`."""
 
     def __init__(self, first: ReadRecord, notified: Seq) -> None:
-        self.tracker = Tracker(first)
-        self.here = self.tracker.at
-        self.tracker.notified = min(notified, self.here.version)
+        super().__init__(first)
+        self.here = self.at
+        self.notified = min(notified, self.here.version)
         self.read_records: tuple[ReadRecord, ...] = ()
-        self.size = 1
+
+    def mark_notified(self, view: View) -> None:
+        """Note that the version was notified, if it is the one of the last notice."""
+        if view.notified == self.here.version:
+            self.notified = view.notified
 
 
 class Stale(msgspec.Struct, frozen=True):
@@ -79,13 +75,11 @@ class ReadSets:
     For each session and file there is a tracker. Any of them can be lost at any time: it is then made anew.
     """
 
-    def __init__(self, journal: Journal, contents: Contents, recent: RecentVersions, state: State) -> None:
-        self._journal, self._contents, self._recent = journal, contents, recent
-        self._registry, self._sessions = state.registry, state.sessions
+    def __init__(self, services: Services) -> None:
+        self._s, self._recent = services, services.recent
         self.held = 0
         """The places of all trackers together."""
         self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()
-        self._digests: dict[At, Digest] = {}
 
     def forget(self, session: SessionId) -> None:
         """The session ended."""
@@ -102,9 +96,9 @@ class ReadSets:
         if not view.touched or not view.read_records:
             return None
         everybody = everybody_of(view)
-        entry = self._registry.get(path)
+        entry = self._s.state.registry.get(path)
         if entry is None:
-            removed = self._registry.removed_at(path) or view.touched
+            removed = self._s.state.registry.removed_at(path) or view.touched
             return None if news_only and view.notified >= removed else Stale(path, view, removed, everybody)
         if news_only and view.notified >= view.touched:
             return None
@@ -122,7 +116,7 @@ class ReadSets:
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
         """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
-        reader = self._sessions.get(session)
+        reader = self._s.state.sessions.get(session)
         views = reader.views if reader is not None else {}
         unseen: list[UnseenChange] = []
         for path in paths:
@@ -153,11 +147,10 @@ class ReadSets:
             self.held -= tracked.size
         try:
             tracked = await self._brought_up(tracked, view, present)
-            texts = await self._texts({present, *tracked.tracker.origins(news_only=news_only)})
+            texts = await self._texts({present, *tracked.origins(news_only=news_only)})
         except _NotKept:
             return None
-        found = tracked.tracker.stale(texts.__getitem__, texts[present], news_only=news_only)
-        tracked.size = tracked.tracker.size
+        found = tracked.stale(texts.__getitem__, texts[present], news_only=news_only)
         if key not in self._tracked:  # two calls of one session may look at a time
             self._tracked[key] = tracked
             self.held += tracked.size
@@ -170,14 +163,14 @@ class ReadSets:
         first = _same_records(tracked, view, present) if tracked is not None else None
         if tracked is None or first is None:
             tracked, first = _Tracked(records[0], view.notified), 0
-        _mark_notified(tracked, view)
+        tracked.mark_notified(view)
         for record in records[first:]:
             met = record.met
             await self._follow(tracked, met, view)
-            texts = await self._texts({tracked.tracker.at, met}) if met != tracked.tracker.at else {}
-            tracked.tracker.look(record, texts.__getitem__)
+            texts = await self._texts({tracked.at, met}) if met != tracked.at else {}
+            tracked.look(record, texts.__getitem__)
             tracked.here = At(record.path, record.version)
-            _mark_notified(tracked, view)
+            tracked.mark_notified(view)
         await self._follow(tracked, present, view)
         tracked.read_records = records
         return tracked
@@ -198,9 +191,9 @@ class ReadSets:
                 if after == until:
                     raise _NotKept
                 continue  # the next version is compared with the last one that was kept
-            tracked.tracker.follow(after.version, authors, hunks)
+            tracked.follow(after.version, authors, hunks)
             tracked.here, authors = after, ()
-            _mark_notified(tracked, view)
+            tracked.mark_notified(view)
 
     async def _between(self, here: At, until: At, view: View) -> AsyncIterator[tuple[At, Authors]]:
         """Each version after `here` with its authors; where they are not known one by one, only the last of all."""
@@ -222,22 +215,16 @@ class ReadSets:
 
     async def _hunks(self, old: At, new: At) -> Sequence[LineHunk] | None:
         before, after = await self._digest(old), await self._digest(new)
-        return await self._contents.differences(before, after) if before is not None and after is not None else None
+        return await self._s.contents.differences(before, after) if before is not None and after is not None else None
 
     async def _digest(self, at: At) -> Digest | None:
-        digest = self._digests.get(at) or self._recent.digest(*at)
-        if digest is None:
-            row = await self._journal.version_at(at.path, at.version)
-            digest = row.digest if row is not None else None
-            if row is not None and row.seq == at.version and digest is not None:
-                self._digests[at] = digest
-                if len(self._digests) > MOST_DIGESTS:
-                    del self._digests[next(iter(self._digests))]
-        return digest
+        known = self._recent.digest(*at)
+        row = await self._s.journal.version_at(at.path, at.version) if known is None else None
+        return row.digest if row is not None else known
 
     async def _text(self, at: At) -> Lines | None:
         digest = await self._digest(at)
-        document = await self._contents.kept_text(digest) if digest is not None else None
+        document = await self._s.contents.kept_text(digest) if digest is not None else None
         return document.lines if document is not None else None
 
     async def _texts(self, wanted: set[At]) -> dict[At, Lines]:
@@ -252,12 +239,6 @@ def everybody_of(view: View) -> Authors:
     return tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
 
 
-def _mark_notified(tracked: _Tracked, view: View) -> None:
-    """Note that the version was notified, if it is the one of the last notice."""
-    if view.notified == tracked.here.version:
-        tracked.tracker.notified = view.notified
-
-
 def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
     """How many of the view's read records are followed already; None where the tracker can't go on to the view.
 
@@ -266,7 +247,7 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
     before, now = tracked.read_records, view.read_records
     if present.version < tracked.here.version:
         return None
-    if tracked.tracker.notified < view.notified < tracked.here.version:
+    if tracked.notified < view.notified < tracked.here.version:
         return None
     last = before[-1]
     for n in range(len(now) - 1, -1, -1):

@@ -38,9 +38,8 @@ LINE_CHARACTERS = 200
 class StaleReadNotifier:
     """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._sets = ReadSets(services.journal, services.contents, services.recent, services.state)
+    def __init__(self, services: Services, observer: Observer, sets: ReadSets) -> None:
+        self._s, self._observer, self._sets = services, observer, sets
         self._looked: dict[SessionId, Seq] = {}
         """Up to where the views of each were looked through: the changes before need no other notice."""
         self._looking: dict[SessionId, anyio.Lock] = {}
