@@ -46,6 +46,7 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     token: str | None = None
     session: str | None = None  # to resume one
+    login: str | None = None  # without it: which login at a terminal has one session for all of its commands
     person: bool = False  # act as person:<login> when neither agent nor token is given
     owner: str | None = None  # the login that the caller acts for
     client: str = ""  # for display

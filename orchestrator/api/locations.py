@@ -276,7 +276,7 @@ def socket_path(identity: str, given: str | None = None) -> str:
 
 
 def runtime_directory() -> str:
-    """Where sockets and the terminals' session files are; not made and not checked here.
+    """Where sockets are; not made and not checked here.
 
     In `$XDG_RUNTIME_DIR` if that is our own and the path stays short, else in /tmp; never in `$TMPDIR`, of which
     two clients may see two.

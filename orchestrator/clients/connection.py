@@ -41,6 +41,7 @@ class Caller(NamedTuple):
     token: str | None = None
     session: str | None = None
     client: str = "orchestrator"
+    login: str | None = None  # without a session: that of this login at a terminal
 
     def preamble(self) -> bytes:
         """The first line on the socket."""
@@ -49,6 +50,7 @@ class Caller(NamedTuple):
             agent=self.agent,
             token=self.token,
             session=self.session,
+            login=self.login,
             person=not (self.agent or self.token),
             client=self.client,
         )

@@ -95,7 +95,8 @@ class Authenticator:
 
     def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
         if preamble.session is None:
-            return SessionId(f"s-{self._entropy.bytes(6).hex()}")
+            named = hashlib.sha256(f"{agent}\0{preamble.login}".encode("utf-8", "surrogatepass")).digest()
+            return SessionId(f"s-{(named[:6] if preamble.login else self._entropy.bytes(6)).hex()}")
         session = self._state.sessions.get(SessionId(preamble.session))
         if session is None:
             raise SessionUnknown(f"there is no session {escaped(preamble.session)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -144,7 +145,7 @@ def rpc(workspace: Path) -> Iterator[RpcDaemon]:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(terminal, "there_is_one", lambda: False)
-    monkeypatch.setattr(terminal.SessionFile, "of_terminal", lambda path, agent: None)
+    monkeypatch.setattr(terminal, "login", lambda: None)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
 
@@ -439,39 +440,41 @@ def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: p
 # --- the terminal's session ---------------------------------------------------------------
 
 
-def test_a_terminal_keeps_its_session(run: Run, rpc: RpcDaemon, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = terminal.SessionFile(home / "run" / "tty-1-1-k.session")
-    monkeypatch.setattr(terminal.SessionFile, "of_terminal", lambda path, agent: kept)
+def test_a_login_at_a_terminal_is_named_unless_a_session_is(
+    run: Run, rpc: RpcDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "login", lambda: "boot 1 2")
     run("status")
+    monkeypatch.setenv("ORCHESTRATOR_SESSION", "mine")
     run("status")
-    assert [preamble.get("session") for preamble in rpc.preambles] == [None, "s-1"]
-    assert kept.path.stat().st_mode & 0o777 == 0o600
+    said = [(preamble.get("login"), preamble.get("session")) for preamble in rpc.preambles]
+    assert said == [("boot 1 2", None), (None, "mine")]
 
     rpc.refuse_session = Refusal(code="session_unknown", message="no such session")
-    assert run("status")[0] == 0
-    assert kept.read() == "s-4"
-
-    monkeypatch.setenv("ORCHESTRATOR_SESSION", "mine")
     assert run("status")[0] == 1, "a session that was asked for is not replaced in silence"
 
 
-def test_sessions_of_logins_that_are_over_go(home: Path) -> None:
-    folder = home / "run"
-    (folder / "tty-999999999-5-k.session").write_text("s-1")
-    (folder / "tty-odd.session").write_text("s-1")
-    leader = os.getpid()
-    started = Path(f"/proc/{leader}/stat").read_text().rpartition(")")[2].split()[19]
-    terminal.SessionFile(folder / f"tty-{leader}-{started}-k.session").write("s-2")
-    assert not (folder / "tty-999999999-5-k.session").exists()
-    assert (folder / f"tty-{leader}-{started}-k.session").read_text() == "s-2"
+LOGIN = "from orchestrator.clients.cli import terminal; print(terminal.login())"
 
 
-def test_no_terminal_no_session() -> None:
-    script = "from orchestrator.clients.cli.terminal import SessionFile; print(SessionFile.of_terminal('s', 'a'))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, start_new_session=True
-    )
-    assert done.stdout == "None\n"
+def test_no_terminal_no_login() -> None:
+    command = [sys.executable, "-c", LOGIN]
+    assert subprocess.run(command, capture_output=True, check=True, start_new_session=True).stdout == b"None\n"
+
+
+def test_a_terminal_has_one_login_until_it_ends() -> None:
+    """Two programs at one pseudo terminal, then one at another."""
+
+    def logins(count: int) -> set[str]:
+        shell = "; ".join([shlex.join([sys.executable, "-c", LOGIN])] * count)
+        command = [sys.executable, "-c", "import pty, sys; pty.spawn(['sh', '-c', sys.argv[1]])", shell]
+        shown = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, text=True)
+        return {*shown.stdout.split()}
+
+    first, second = logins(2), logins(1)
+    assert len(first) == len(second) == 1
+    assert not first & second
+    assert "None" not in first | second
 
 
 # --- start-up -----------------------------------------------------------------------------

@@ -141,6 +141,17 @@ def test_64_a_session_of_another(hostile: HostileWorkspace, token: str) -> None:
             assert again.session == tess.session
 
 
+def test_64_a_login_has_one_session_for_each_agent(hostile: HostileWorkspace, token: str) -> None:
+    here, there = {"login": "boot 1 2"}, {"login": "boot 1 3"}
+    with hostile.line(person=True, **here) as person, hostile.line(token=token, **here) as tess:
+        assert person.session != tess.session
+        with hostile.line(token=token, **here) as again, hostile.line(token=token, **there) as elsewhere:
+            assert (again.session, elsewhere.session != again.session) == (tess.session, True)
+    with hostile.line(token=token, **here) as again:
+        assert again.session == tess.session
+        turned_away(hostile, "session_not_yours", agent="bob", session=tess.session)
+
+
 def test_64_a_session_that_nobody_had(hostile: HostileWorkspace) -> None:
     turned_away(hostile, "session_unknown", agent="bob", session="s-000000000000")
 

@@ -5,9 +5,9 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 - `context.py`: the global options, the connection, how an answer is printed. Begin here.
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
-- `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints), `replay.py` (the past
-  as a folder), `daemon.py` (up, stop, mcp), `offline.py` (what works while the daemon is stopped).
-- `output.py`: where a command writes. `terminal.py`: the terminal's session, the approver code, progress.
+- `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints, the past as a folder),
+  `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
+- `output.py`: where a command writes. `terminal.py`: what is asked and shown at the terminal alone.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ import click
 from orchestrator.api.administration import POLICY_CHECK
 from orchestrator.api.framing import Refusal, refusal
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.clients.cli import conflicts, daemon, files, journal, offline
+from orchestrator.clients.cli import conflicts, daemon, files, journal
 from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
-from orchestrator.clients.cli.replay import replay
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.version import VERSION
@@ -83,16 +82,16 @@ def _assemble() -> None:
         prepare=_policy_text,
     )
     for group, commands in (
-        (orchestrator, (daemon.up, daemon.stop, daemon.mcp, daemon.completion, replay, *groups.values())),
+        (orchestrator, (daemon.up, daemon.stop, daemon.mcp, daemon.completion, journal.replay, *groups.values())),
         (orchestrator, (files.open_file, files.search, files.diff, files.blame, journal.log)),
         (orchestrator, (files.patch, files.edit, files.write)),
-        (groups["approver"], (offline.approver_reset,)),
+        (groups["approver"], (daemon.approver_reset,)),
         (groups["conflicts"], (conflicts.conflicts_list, conflicts.conflicts_show, conflicts.conflicts_resolve)),
         (groups["lease"], (files.reserve,)),
         (groups["policy"], (check,)),
         (groups["journal"], (journal.query, journal.export, journal.checkpoint, journal.redact, journal.rebuild)),
-        (groups["journal"], (journal.archive, offline.verify, offline.backup, offline.restore, offline.adopt)),
-        (groups["journal"], (offline.reset,)),
+        (groups["journal"], (journal.archive, daemon.verify, daemon.backup, daemon.restore, daemon.adopt)),
+        (groups["journal"], (daemon.reset,)),
     ):
         for command in commands:
             group.add_command(command)

@@ -107,7 +107,7 @@ def conflicts_resolve(settings: Settings, params: c.ResolveConflict) -> int:
 
 
 def _find(settings: Settings, conflict: str) -> c.ConflictInfo:
-    (found,) = settings.call(c.LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
+    (found,) = settings.ask(c.LIST_CONFLICTS, c.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)).conflicts
     return found
 
 

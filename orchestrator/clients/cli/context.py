@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 import msgspec
@@ -22,10 +22,9 @@ from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection
-from orchestrator.clients.running_daemon import RemoteError, Waiting, running
+from orchestrator.clients.running_daemon import Waiting, running
 from orchestrator.core.characters import shows
 
-Given = ParamSpec("Given")
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=r.Result)
 
@@ -33,7 +32,6 @@ DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
 """The exit codes."""
 
 _CODES = {"daemon_unreachable": UNREACHABLE, "daemon_restarted": UNREACHABLE, "internal": INTERNAL}
-_UNRESUMABLE = ("session_unknown", "session_not_yours")
 
 
 class Settings:
@@ -62,25 +60,10 @@ class Settings:
 
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""
-        caller, path = self._caller(), self.daemon().socket
-        kept = None if caller.session else terminal.SessionFile.of_terminal(path, caller.agent or "")
-        if kept is None:
-            return Connection(path, caller)
-        try:
-            connection = Connection(path, caller._replace(session=kept.read()))
-        except RemoteError as error:
-            if error.code not in _UNRESUMABLE:
-                raise
-            connection = Connection(path, caller)
-        kept.write(connection.welcome.session)
-        return connection
+        return Connection(self.daemon().socket, self._caller())
 
-    def call(self, operation: Operation[Given, P, R], *given: Given.args, **named: Given.kwargs) -> R:
-        """One call of an operation with these parameters, on a connection of its own."""
-        return self.ask(operation, operation.params(*given, **named))
-
-    def ask(self, operation: Operation[Given, P, R], params: Params) -> R:
-        """The same with the parameters as one value."""
+    def ask(self, operation: Operation[..., P, R], params: Params) -> R:
+        """One call of an operation, on a connection of its own."""
         with self.connect() as connection:
             try:
                 return connection.call(operation, params)
@@ -89,9 +72,9 @@ class Settings:
                     for line in render.noticed(notice):
                         echo(line, err=True)
 
-    def run(self, operation: Operation[Given, P, R], *given: Given.args, **named: Given.kwargs) -> int:
+    def run(self, operation: Operation[..., P, R], params: Params) -> int:
         """Call, show the answer; the exit code."""
-        return self.show(self.call(operation, *given, **named))
+        return self.show(self.ask(operation, params))
 
     def show(self, result: r.Result, lines: Iterable[str] | None = None) -> int:
         """Print an answer (with --json the typed result, else `lines` or its usual form); the exit code."""
@@ -134,7 +117,9 @@ class Settings:
                 token = Path(self.token_file).read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 usage(f"--token-file: {error}")
-        return Caller(self.agent or seen("ORCHESTRATOR_AGENT"), token, seen("ORCHESTRATOR_SESSION"))
+        session = seen("ORCHESTRATOR_SESSION")
+        login = None if session else terminal.login()
+        return Caller(self.agent or seen("ORCHESTRATOR_AGENT"), token, session, login=login)
 
 
 def _keep(context: click.Context, option: click.Parameter, value: object) -> None:

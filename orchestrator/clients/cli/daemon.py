@@ -1,4 +1,4 @@
-"""The daemon's life: up, status, stop; and how agents reach it."""
+"""The daemon's life (up, stop), how agents reach it, and what works while it is stopped, or needs that."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -17,13 +18,16 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.administration import APPROVER_CREATE, STATUS, STOP
+from orchestrator.api.administration import APPROVER_CREATE, APPROVER_RESET, STATUS, STOP
+from orchestrator.api.journal_checks import JOURNAL_VERIFY, JournalVerify
+from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
 from orchestrator.clients import running_daemon
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Command, Settings
+from orchestrator.clients.cli.operation_commands import command
 from orchestrator.clients.connection import Caller, Connection
-from orchestrator.clients.render.text import facts
-from orchestrator.clients.running_daemon import Waiting, ending
+from orchestrator.clients.render.generic import facts
+from orchestrator.clients.running_daemon import StateDirectoryInUse, Waiting, ending, find
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -160,3 +164,92 @@ def _connecting(workspace: str) -> dict[str, str]:
         "Gemini CLI, .gemini/settings.json": msgspec.json.encode(gemini).decode(),
         "opencode, opencode.json": msgspec.json.encode(opencode).decode(),
     }
+
+
+# --- with the daemon stopped --------------------------------------------------------------
+
+
+def _alone(settings: Settings, work: Callable[..., Awaitable[r.Result]], *arguments: object) -> int:
+    """Do what needs no daemon, and show the answer; what serves for it is imported only where it is done."""
+    import anyio
+
+    return settings.show(anyio.run(work, *arguments))
+
+
+@click.command("reset", cls=Command)
+@click.pass_obj
+def approver_reset(settings: Settings) -> int:
+    """Replace the code; asks for the old one, prints the new one, this once.
+
+    With the daemon stopped it needs no old code: owning the state directory is enough then.
+    """
+    known = locations.read_location(locations.workspace_id(settings.root))
+    if known is None or known.state == "running":
+        return settings.run(APPROVER_RESET, APPROVER_RESET.params(approver=settings.approver()))
+    from orchestrator.offline import reset_approver
+
+    return _alone(settings, reset_approver, settings.root, settings.state_directory)
+
+
+@command(JOURNAL_VERIFY, files=("checkpoint",))
+def verify(settings: Settings, params: JournalVerify) -> int:
+    """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too.
+
+    With --state-dir it is that journal, whether the daemon runs on another one or not.
+    """
+    try:
+        return settings.run(JOURNAL_VERIFY, params)
+    except StateDirectoryInUse:
+        pass  # it is the daemon's; this one is nobody's, and is only read
+    except DaemonUnreachable:
+        if settings.state_dir is None and locations.read_location(locations.workspace_id(settings.root)) is None:
+            raise
+    from orchestrator.offline import verify
+
+    return _alone(settings, verify, settings.state_directory, params.checkpoint)
+
+
+@command(JOURNAL_BACKUP)
+def backup(settings: Settings, params: JournalBackup) -> int:
+    """Copy the journal into a new folder, and verify the copy; the daemon may run."""
+    target = os.path.abspath(Path(params.directory).expanduser())  # noqa: PTH100  # links are the daemon's to follow
+    if find(settings.root) is not None:
+        return settings.run(JOURNAL_BACKUP, JournalBackup(directory=target))
+    from orchestrator.offline import backup
+
+    return _alone(settings, backup, settings.root, settings.state_directory, target)
+
+
+@click.command(cls=Command)
+@click.argument("directory", metavar="DIR")
+@click.option("--another-journal", is_flag=True, help="Also a backup of another workspace's journal.")
+@click.pass_obj
+def restore(settings: Settings, directory: str, another_journal: bool) -> int:
+    """Put a backup in the journal's place; the daemon must be stopped. The journal before it is moved aside."""
+    from orchestrator.offline import restore
+
+    return settings.show(restore(settings.root, settings.state_directory, directory, another_journal=another_journal))
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def adopt(settings: Settings) -> int:
+    """Go on with a journal that is behind the files, as after a restore; the daemon must be stopped.
+
+    Each file that differs is recorded as an external change, so it can be looked at and undone.
+    """
+    from orchestrator.offline import adopt
+
+    return _alone(settings, adopt, settings.root, settings.state_directory)
+
+
+@click.command(cls=Command)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def reset(settings: Settings, yes: bool) -> int:
+    """Begin a new journal at the next start; the daemon must be stopped. The old one is moved aside."""
+    if not yes:
+        click.confirm("History, undo, agents and the approver code begin anew. Go on?", abort=True, err=True)
+    from orchestrator.offline import reset
+
+    return settings.show(reset(settings.root, settings.state_directory))

@@ -18,7 +18,7 @@ from orchestrator.clients.cli.context import DONE, Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.answers import diff_notes
-from orchestrator.clients.render.text import content, numbered, table, when
+from orchestrator.clients.render.generic import content, numbered, table, when
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -62,7 +62,7 @@ def diff(settings: Settings, params: p.GetDiff) -> int:
     Of all files, into a pipe or a file, it is a patch that `git apply` takes, with notes on stderr.
     """
     if params.path is not None:
-        return settings.show(settings.ask(GET_DIFF, params))
+        return settings.run(GET_DIFF, params)
     with settings.connect() as connection:
         whole = _all_pages(connection, msgspec.structs.replace(params, max_tokens=MOST_TOKENS))
     if settings.json or sys.stdout.isatty():

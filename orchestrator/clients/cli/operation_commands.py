@@ -97,7 +97,7 @@ class OperationCommand(click.Command):
         params = self._operation.params(**given)
         if self._run is not None:
             return self._run(settings, params, **more)
-        return settings.show(settings.ask(self._operation, params))
+        return settings.run(self._operation, params)
 
 
 def command(operation: AnyOperation, **shape: Any) -> Callable[[Callable[..., int]], OperationCommand]:

@@ -1,19 +1,16 @@
-"""The controlling terminal: its session, and what is asked and shown there and nowhere else."""
+"""The controlling terminal: its login, and what is asked and shown there and nowhere else."""
 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
 
-from orchestrator.api import locations
-from orchestrator.core.errors import ApproverCodeNeeded, OrchestratorError
+from orchestrator.core.errors import ApproverCodeNeeded
 
 TERMINAL = Path("/dev/tty")
 
@@ -74,52 +71,12 @@ def approver_code(*, ask: bool) -> str | None:
     return getpass.getpass("Approver code: ").strip()
 
 
-class SessionFile(NamedTuple):
-    """Remembers a terminal's session with one daemon for one agent, for as long as the login there lasts."""
-
-    path: Path
-
-    @classmethod
-    def of_terminal(cls, socket: str, agent: str) -> Self | None:
-        """The file of the controlling terminal; None without one, or where others could write it."""
-        leader, directory = os.getsid(0), locations.runtime_directory()
-        started = _started(leader)
-        try:
-            locations.check_socket_directory(directory)
-        except OrchestratorError:
-            return None
-        if not started or not there_is_one():
-            return None
-        key = hashlib.sha256(f"{socket}\0{agent}".encode()).hexdigest()[:16]
-        return cls(Path(directory) / f"tty-{leader}-{started}-{key}.session")
-
-    def read(self) -> str | None:
-        """The session's id, if there is one."""
-        try:
-            return self.path.read_text(encoding="utf-8").strip() or None
-        except (OSError, UnicodeDecodeError):
-            return None
-
-    def write(self, session: str) -> None:
-        """Keep the session's id; the files of logins that are over go. Where it fails, the next call has a new one."""
-        if self.read() == session:
-            return
-        try:
-            for other in self.path.parent.glob("tty-*-*-*.session"):
-                _, leader, started, _ = other.name.split("-", 3)
-                if _started(leader) != started:
-                    other.unlink(missing_ok=True)
-            draft = self.path.with_suffix(f".{os.getpid()}")
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:  # noqa: PTH123  # a mode and flags
-                file.write(session)
-            draft.replace(self.path)
-        except OSError:
-            return
-
-
-def _started(pid: int | str) -> str:
-    """When a process was started, in the kernel's ticks; empty if there is none."""
-    try:  # the second field may hold spaces and brackets; the time is the 22nd
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+def login() -> str | None:
+    """Names the login at the controlling terminal for as long as it lasts; None without one."""
+    leader = os.getsid(0)
+    try:  # the second field may hold spaces and brackets; the start, in the kernel's ticks, is the 22nd
+        started = Path(f"/proc/{leader}/stat").read_text().rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except (OSError, IndexError):
-        return ""
+        return None
+    return f"{boot}:{leader}:{started}" if there_is_one() else None

@@ -17,8 +17,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
-from orchestrator.clients.render.generic import lines_of, rows_of
-from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
+from orchestrator.clients.render.generic import content, diff_lines, facts, go_on, lines_of, rows_of, some, table, when
 from orchestrator.core.errors import escaped, plural
 
 COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
