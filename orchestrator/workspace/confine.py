@@ -205,17 +205,19 @@ class Confinement:
         The lease is refused while anyone has the file open for writing; it ends when the caller
         closes the handle. Raises UnexpectedContent, FileBusy, IoFailed.
         """
+        opened = None
         with absent():
-            handle, _ = self.open_regular(directory, name, path)
-            try:
-                self.take_lease(handle, path)
-                if digest_from(self.disk, handle) == expected:
-                    return handle
-            except BaseException:
-                self.disk.close(handle)
-                raise
-            self.disk.close(handle)
-        raise UnexpectedContent
+            opened = self.open_regular(directory, name, path)
+        if opened is None:
+            raise UnexpectedContent
+        try:
+            self.take_lease(opened[0], path)
+            if digest_from(self.disk, opened[0]) != expected:
+                raise UnexpectedContent
+        except BaseException:
+            self.disk.close(opened[0])
+            raise
+        return opened[0]
 
     def take_lease(self, handle: int, path: WorkspacePath) -> None:
         """A read lease, where it can be had, for as long as the handle is open. Raises FileBusy."""
