@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -284,3 +286,22 @@ async def test_a_change_under_way_across_a_restart(opened: Open) -> None:
     again = await opened()
     await again.append(unit(applied(intent.seq, b"a", b"b"), stream=STREAM, expected=1))
     assert (await again.verify()).problems == ()
+
+
+UNCLOSED = """
+import asyncio, pathlib, sys
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+
+async def main():
+    journal = await SqliteJournal.open(pathlib.Path(sys.argv[1]), clock=SystemClock(), entropy=SystemEntropy())
+    await journal.event(1)
+    raise SystemExit(7)
+
+asyncio.run(main())
+"""
+
+
+def test_a_program_that_does_not_close_its_journal_ends(state_dir: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", UNCLOSED, state_dir], timeout=60, check=False)
+    assert ended.returncode == 7
