@@ -11,6 +11,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import Operation
 from orchestrator.api.session_operations import LeaseInfo
+from orchestrator.core.policy.tables import Problem
 
 
 class SessionLine(r.Result, frozen=True, kw_only=True):
@@ -181,16 +182,10 @@ class PolicyCheck(p.Params, frozen=True):
     source: p.AnyPath = "policy.toml"
 
 
-class PolicyProblem(r.Result, frozen=True, kw_only=True):
-    line: int
-    key: str = ""
-    message: str
-
-
 class PolicyReport(r.Result, frozen=True, kw_only=True):
     source: str
     ok: bool = False
-    problems: tuple[PolicyProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     rules: int = 0
 
 

@@ -48,7 +48,6 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str | None = None  # to resume one
     login: str | None = None  # without it: which login at a terminal has one session for all of its commands
     person: bool = False  # act as person:<login> when neither agent nor token is given
-    owner: str | None = None  # the login that the caller acts for
     client: str = ""  # for display
     toolset: Literal["core", "full"] = "core"
     structured: bool = False  # MCP: structured content for reads too

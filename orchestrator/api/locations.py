@@ -341,14 +341,5 @@ def answers(path: str) -> bool:
 
 def preamble(transport: Literal["rpc", "mcp"], **given: str | int | None) -> bytes:
     """The first line on the socket, as `api.framing.Preamble` reads it; what is empty or false is left out."""
-    members = {"orchestrator": PROTOCOL, "transport": transport, "owner": _login(), **given}
+    members = {"orchestrator": PROTOCOL, "transport": transport, **given}
     return json.dumps({name: value for name, value in members.items() if value}, separators=(",", ":")).encode() + b"\n"
-
-
-def _login() -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""

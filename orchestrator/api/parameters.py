@@ -258,11 +258,8 @@ class GetDiff(Params, frozen=True):
     cursor: Annotated[CursorText | None, Meta(description="Without path: `cursor` of the last answer.")] = None
 
 
-class Revert(Params, frozen=True):
+class Revert(ChangeParams, frozen=True):
     change: Annotated[Version, Meta(description="'@N' of a change or of an external change.")]
-    preview: Preview = False
-    reason: Reason = ""
-    request_id: RequestId = None
 
 
 class AwaitChange(Params, frozen=True):

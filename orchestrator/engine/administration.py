@@ -182,7 +182,7 @@ class Administration:
         return a.PolicyReport(
             source=params.source,
             ok=not problems,
-            problems=tuple(a.PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
+            problems=tuple(problems),
             rules=rules,
         )
 

@@ -235,7 +235,6 @@ def test_preamble_is_what_the_daemon_reads() -> None:
         client="c",
         toolset="full",
         structured=True,
-        owner=said.owner,
     )
     least = msgspec.json.decode(locations.preamble("rpc", person=True), type=framing.Preamble)
-    assert least == framing.Preamble(orchestrator=1, transport="rpc", person=True, owner=said.owner)
+    assert least == framing.Preamble(orchestrator=1, transport="rpc", person=True)

@@ -22,6 +22,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_checks import WorkspaceReport
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.clients.cli import main, orchestrator, terminal
+from orchestrator.core.policy.tables import Problem
 from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon
 
@@ -96,7 +97,7 @@ ANSWERS: dict[str, r.Result | Refusal] = {
     "agent_add": a.AgentToken(name="bot", agent_class="review", token="secret"),
     "approver_create": a.ApproverCode(approver_code=CODE),
     "policy_check": a.PolicyReport(
-        source="p.toml", ok=False, problems=(a.PolicyProblem(line=3, key="rules", message="what?"),)
+        source="p.toml", ok=False, problems=(Problem(line=3, key="rules", message="what?"),)
     ),
     "get_diff": Refusal(code="denied", message="a rule says\x07 no", hint="Ask a person."),
     "workspace_check": WorkspaceReport(ok=True, files=12, differences=()),

@@ -35,6 +35,7 @@ from orchestrator.api.session_operations import (
     seen_span,
 )
 from orchestrator.core.errors import escaped, plural
+from orchestrator.core.policy.tables import Problem
 
 SUMMARIES: dict[type[r.Result], str] = {
     a.PolicyReport: "{source}: {rules:rule}",
@@ -67,7 +68,7 @@ EMPTY: dict[type[r.Result], str] = {
 COLUMNS: dict[type[msgspec.Struct], str] = {
     a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
     a.AgentLine: "name, agent_class, token",
-    a.PolicyProblem: "line, key, message",
+    Problem: "line, key, message",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, removed, moved_from, reason",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"

@@ -101,7 +101,7 @@ class _Reader:
         except tomllib.TOMLDecodeError as error:
             where = _TOML_LINE.search(str(error))
             line = int(where[1]) if where and where[1] else max(1, len(self._text.splitlines()))
-            return None, [Problem(line, "", f"not TOML: {_TOML_LINE.sub('', str(error))}")]
+            return None, [Problem(line, f"not TOML: {_TOML_LINE.sub('', str(error))}")]
         policy = self._policy(table)
         problems = sorted(self._tables.problems, key=lambda problem: problem.line)
         return (None if problems else policy), problems

@@ -37,12 +37,12 @@ _BRACKET = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _UNITS = {"_s": "seconds", "_bytes": "bytes", "_lines": "lines"}
 
 
-class Problem(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that is wrong with a policy file."""
 
     line: int  # from 1
-    key: str  # "rule[2].paths[1]", counted from 1; "" for the file as a whole
     message: str
+    key: str = ""  # "rule[2].paths[1]", counted from 1; "" for the file as a whole
 
 
 class TableReader:
@@ -55,7 +55,7 @@ class TableReader:
     def wrong(self, message: str, *place: str | int) -> None:
         """Note a problem with its place."""
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{escaped(part)}" for part in place).lstrip(".")
-        self.problems.append(Problem(self.line(*place), key, message))
+        self.problems.append(Problem(self.line(*place), message, key))
 
     def line(self, *place: str | int) -> int:
         """The line of a place, or of the nearest place that holds it; 1 for the text as a whole."""
