@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import anyio
@@ -42,13 +42,6 @@ MAX_OPEN_BYTES = 64 * 1024 * 1024
 
 UNREAD_BYTES = 64 * 1024
 """Of answers that the peer has not read; with more, no further call of the connection begins."""
-
-
-class Answered(NamedTuple):
-    """The result of a call, and what others changed of what its session has read."""
-
-    result: Any
-    notices: tuple[Notice, ...]
 
 
 class Dispatcher:
@@ -93,10 +86,10 @@ class Dispatcher:
     async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
         """One call to one reply line; `lines`, where it will go."""
         try:
-            answered = await self.respond(caller, request, lines)
+            result, notices = await self.respond(caller, request, lines)
         except OrchestratorError as error:
             return self.failed(request.id, error)
-        reply = Reply(id=request.id, result=answered.result, notices=answered.notices or msgspec.UNSET)
+        reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
         line = _ENCODER.encode(reply) + b"\n"
         if len(line) > MAX_REPLY_BYTES:
             return self.failed(request.id, AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES))
@@ -104,7 +97,7 @@ class Dispatcher:
 
     async def respond(
         self, caller: Caller, request: Request, lines: LineStream | None = None, room: AnswerSpace = UNBOUNDED
-    ) -> Answered:
+    ) -> tuple[Any, tuple[Notice, ...]]:
         """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
         An operator's call (status, the journal's upkeep) has none: they wait for the next call about files.
@@ -113,7 +106,7 @@ class Dispatcher:
         known = BY_NAME.get(request.method)
         async with self._turn(caller, request, lines):
             if known is not None and known.operator_only:
-                return Answered(await self.run(caller, request), ())
+                return await self.run(caller, request), ()
             noticer, own, most, others, few = self._engine.stale_read_notifier, room, room, room, False
             if room is not UNBOUNDED:
                 most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
@@ -125,7 +118,7 @@ class Dispatcher:
             except OrchestratorError as error:
                 error.notices = await noticer.due(caller, most)
                 raise
-            return Answered(result, await noticer.due(caller, others, later=few))
+            return result, await noticer.due(caller, others, later=few)
 
     @asynccontextmanager
     async def _turn(self, caller: Caller, request: Request, lines: LineStream | None) -> AsyncIterator[None]:

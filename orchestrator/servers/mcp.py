@@ -11,6 +11,8 @@ import mcp_types as types
 import msgspec
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -84,18 +86,18 @@ async def _receive(lines: LineStream, to_server: Any, open_calls: OpenCalls, tra
                 await lines.send(await transport.unread(line))
                 continue
             match message:
-                case types.JSONRPCRequest(id=id) if id in open_calls:
+                case types.JSONRPCRequest(id=id) if coerce_request_id(id) in open_calls:
                     await lines.send(_protocol_error(-32600, ID_IN_USE, id))
                     continue
                 case types.JSONRPCRequest(id=id):
-                    open_calls.open(id, len(line))
+                    open_calls.open(coerce_request_id(id), len(line))
                 case types.JSONRPCNotification() if "id" in (_read(line) or {}):  # the SDK skips ids such as 1.5
                     await lines.send(await transport.unread(line))
                     continue
-                case types.JSONRPCNotification(
-                    method="notifications/cancelled", params={"requestId": int() | str() as id}
-                ):
-                    open_calls.close(id)
+                case types.JSONRPCNotification(method="notifications/cancelled", params=params):
+                    cancelled = cancelled_request_id_from_params(params)
+                    if cancelled is not None:  # the SDK does not answer it
+                        open_calls.close(coerce_request_id(cancelled))
                 case _:
                     pass
             await to_server.send(SessionMessage(message))
@@ -107,7 +109,7 @@ async def _send(lines: LineStream, from_server: Any, open_calls: OpenCalls) -> N
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await lines.send(text.encode() + b"\n")
             if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
-                open_calls.close(item.message.id)
+                open_calls.close(coerce_request_id(item.message.id))
 
 
 class _McpTransport:
@@ -142,14 +144,14 @@ class _McpTransport:
                 raise await self._not_offered(name)
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
-            answered = await self._dispatcher.respond(self._caller, request, self._lines, room.at_most(most))
+            answer, notices = await self._dispatcher.respond(self._caller, request, self._lines, room.at_most(most))
         except OrchestratorError as error:
-            return self._refused(error, room)
-        result = self._answered(answered.result, answered.notices, room, most)
+            return _refused(error, room)
+        result = self._answered(answer, notices, room, most)
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
         typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
         if typed > room.bytes or not room.holds(*texts):
-            return self._refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
+            return _refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
         return result
 
     def _room(self, context: ServerRequestContext[Any]) -> AnswerSpace:
@@ -174,21 +176,15 @@ class _McpTransport:
             text = f"{text}\n{notices_block(notices, _mark)}"
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
-        bare, shown = _split(result)
+        bare, blocks = _split(result)
         plain = msgspec.to_builtins(bare)
         plain.pop("shown", None)
-        noticed = {"notices": msgspec.to_builtins(notices)} if notices else {}
-        blocks = [_shown(part) for part in shown]
-        if isinstance(result, Conflicts) and not room.holds(_text({**plain, **noticed}), *blocks):
+        whole = plain | _noticed(notices)
+        if text is not None:
+            return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=whole)
+        if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
             blocks = []  # what they show is in the JSON, too
-        if text is None:
-            plain.pop("notices", None)
-            taken = sum(map(size, (*blocks, _text(noticed)))) + FRAME_BYTES
-            plain = json_within(bare, plain, room.less(taken).at_most(most))
-        plain |= noticed
-        content: list[types.ContentBlock] = [types.TextContent(text=text if text is not None else _text(plain))]
-        content += [types.TextContent(text=block) for block in blocks]
-        return types.CallToolResult(content=content, structured_content=plain)
+        return _result(bare, plain, blocks, notices, room, most)
 
     async def unread(self, line: bytes) -> bytes:
         """The reply to a line that is not a JSON-RPC message to the SDK: under its id, where one can be read."""
@@ -204,20 +200,33 @@ class _McpTransport:
         if odd is None:
             return _protocol_error(-32600, NO_MESSAGE, id)
         await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
-        result = self._refused(odd, AnswerSpace(UNKNOWN_BYTES)).model_dump(
-            mode="json", by_alias=True, exclude_none=True
-        )
+        result = _refused(odd, AnswerSpace(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_none=True)
         return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
-    @staticmethod
-    def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:
-        plain: dict[str, Any] = msgspec.to_builtins(refusal(error))
-        shown = [_shown(text)] if (text := plain.pop("shown", None)) else []
-        notices = {"notices": msgspec.to_builtins(error.notices)} if error.notices else {}
-        taken = sum(map(size, (*shown, _text(notices)))) + FRAME_BYTES
-        plain = json_within(None, plain, room.less(taken)) | notices
-        content: list[types.ContentBlock] = [types.TextContent(text=text) for text in (_text(plain), *shown)]
-        return types.CallToolResult(content=content, is_error=True)
+
+def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:
+    plain: dict[str, Any] = msgspec.to_builtins(refusal(error))
+    blocks = [_shown(text)] if (text := plain.pop("shown", None)) else []
+    return _result(None, plain, blocks, error.notices, room)
+
+
+def _result(
+    result: Any,
+    plain: dict[str, Any],
+    blocks: list[str],
+    notices: tuple[Notice, ...],
+    room: AnswerSpace,
+    most: int = UNBOUNDED.bytes,
+) -> types.CallToolResult:
+    """JSON, cut to what `blocks` and `notices` leave of the room; without a result a refusal."""
+    noticed = _noticed(notices)
+    taken = sum(map(size, (*blocks, _text(noticed)))) + FRAME_BYTES
+    plain = json_within(result, plain, room.less(taken).at_most(most)) | noticed
+    return types.CallToolResult(
+        content=[types.TextContent(text=text) for text in (_text(plain), *blocks)],
+        structured_content=plain if result is not None else None,
+        is_error=result is None,
+    )
 
 
 def _split(result: Any) -> tuple[Any, list[str]]:
@@ -227,15 +236,19 @@ def _split(result: Any) -> tuple[Any, list[str]]:
     """
     match result:
         case ChangeAnswer(shown=shown):
-            return msgspec.structs.replace(result, shown=None), [shown] if shown else []
+            return msgspec.structs.replace(result, shown=None), [_shown(shown)] if shown else []
         case Conflicts(conflicts=waiting):
             whole = {"base": None, "current": None, "proposed": None, "marked": None}
             bare = [msgspec.structs.replace(c, **whole) for c in waiting]
             head = "from what the file holds to what is proposed"
-            parts = [f"{c.conflict} {c.path}, {head}\n{c.diff}" for c in waiting if c.diff]
+            parts = [_shown(f"{c.conflict} {c.path}, {head}\n{c.diff}") for c in waiting if c.diff]
             return msgspec.structs.replace(result, conflicts=tuple(bare)), parts
         case _:
             return result, []
+
+
+def _noticed(notices: tuple[Notice, ...]) -> dict[str, Any]:
+    return {"notices": msgspec.to_builtins(notices)} if notices else {}
 
 
 def _text(plain: dict[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable
 from typing import Literal
 
 import anyio
@@ -94,14 +96,30 @@ async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
     assert not await reads_of(daemon, "bob")
 
 
-async def test_a_cancellation_with_an_odd_id_does_not_end_the_connection(daemon: RunningDaemon) -> None:
+@pytest.mark.parametrize("odd", [[1], True], ids=repr)
+async def test_a_cancellation_with_an_odd_id_ends_no_call(daemon: RunningDaemon, odd: object) -> None:
+    """The client has closed its side, and still gets the answer."""
     waiting, code = await asked(daemon)
     talk = Talk(daemon, "bob", "mcp")
     open_call = talk.call("await_change", id=waiting, timeout_s=50)
-    talk._put({"method": "notifications/cancelled", "params": {"requestId": [1]}})
+    assert open_call == 1
+    talk._put({"method": "notifications/cancelled", "params": {"requestId": odd}})
     read = talk.call("read_file", path="a.txt")
     assert talk.answer()["id"] == read
+    talk.socket.shutdown(socket.SHUT_WR)
     async with daemon.client() as person:
         await person.deny(waiting, approver=code)
     assert talk.answer()["id"] == open_call
+    talk.close()
+
+
+@pytest.mark.parametrize("written", [int, str])
+async def test_a_cancelled_call_is_open_no_more(daemon: RunningDaemon, written: Callable[[int], object]) -> None:
+    """The SDK takes "1" for 1, so this must; else the connection waits for an answer that never comes."""
+    waiting, _ = await asked(daemon)
+    talk = Talk(daemon, "bob", "mcp")
+    open_call = talk.call("await_change", id=waiting, timeout_s=50)
+    talk._put({"method": "notifications/cancelled", "params": {"requestId": written(open_call)}})
+    talk.socket.shutdown(socket.SHUT_WR)
+    assert talk.socket.recv(1) == b""
     talk.close()
