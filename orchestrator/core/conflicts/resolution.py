@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from orchestrator.core.conflicts.sides import Choices, Sides, within
 from orchestrator.core.errors import (
@@ -24,7 +25,7 @@ from orchestrator.core.text.encoding import Document
 ABSENT = Seq(0)
 """As a version: the path was absent."""
 
-LOOK = "Look at it with `orchestrator conflicts show {}` or list_conflicts, then choose again."
+LOOK = "Look at it with `orchestrator conflicts show @N` or list_conflicts, then choose again."
 
 
 def authorize_resolution(
@@ -107,7 +108,7 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
 
     Raises ParameterInvalid, VersionUnknown, ConflictMoved.
     """
-    newest, look = conflict.review, LOOK.format(show(conflict.seq))
+    newest, look = conflict.review, LOOK.replace("@N", show(conflict.seq))
     if newest is None:
         return None
     if review is None:
@@ -121,33 +122,34 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
     return newest if newest.state == "answered" else None
 
 
+class ChoiceRefused(CallerError):
+    """The root of what can be wrong with a choice for a conflict. `why` is of the one; `consequence` of its kind."""
+
+    consequence: ClassVar[str]
+
+    def __init__(self, conflict: Conflict, why: str) -> None:
+        number = show(conflict.seq)
+        super().__init__(
+            f"{number}: {why}{self.consequence}",
+            hint=self.hint.replace("show @N", f"show {number}"),
+            details={"conflict": number},
+        )
+
+
 class VersionRequired(
-    CallerError,
+    ChoiceRefused,
     code="version_required",
-    hint="Send `on` (--on @N) with the current version that list_conflicts showed you.",
+    hint="Send `on` (--on @N) with the current version that list_conflicts or `orchestrator conflicts show @N` showed.",
 ):
     """The choice does not say which version of the file it was made for, and could undo later changes."""
 
-    def __init__(self, conflict: Conflict, why: str) -> None:
-        number = show(conflict.seq)
-        super().__init__(
-            f"{number}: {why}; name the version that you looked at",
-            hint="Send `on` (--on @N) with the current version that list_conflicts or "
-            f"`orchestrator conflicts show {number}` showed you.",
-            details={"conflict": number},
-        )
+    consequence = "; name the version that you looked at"
 
 
-class ConflictMoved(CallerError, code="conflict_moved", hint="Look at the conflict again, and choose again."):
+class ConflictMoved(ChoiceRefused, code="conflict_moved", hint=LOOK):
     """The file, or the review, has changed since the caller looked: the choice would mean something else."""
 
-    def __init__(self, conflict: Conflict, why: str) -> None:
-        number = show(conflict.seq)
-        super().__init__(
-            f"{number}: {why}, so that the choice would mean something else",
-            hint=LOOK.format(number),
-            details={"conflict": number},
-        )
+    consequence = ", so that the choice would mean something else"
 
 
 # --- what a reviewer proposes --------------------------------------------------------------

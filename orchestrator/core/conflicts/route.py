@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.conflicts.sides import changed_regions
 from orchestrator.core.content import Region
@@ -25,45 +23,45 @@ UNSPENT = frozenset({"daemon_restarted", "conflict_moved"})
 """Failures that are not the reviewer's."""
 
 
-class Matter(msgspec.Struct, frozen=True, kw_only=True):
-    """What routes look at."""
-
-    path: WorkspacePath
-    agent: AgentName | None
-    agent_class: AgentClass | None
-    lines: int
-    same_symbol: bool
-
-
 def lines_of(regions: Sequence[Region]) -> int:
     """How large a conflict is: of each region its longest side."""
     return sum(max(span.length for span in region) for region in regions)
 
 
-def route_of(routes: Sequence[Route], matter: Matter) -> Route | None:
+def route_of(
+    routes: Sequence[Route],
+    path: WorkspacePath,
+    regions: Sequence[Region],
+    *,
+    agent: AgentName | None,
+    agent_class: AgentClass | None,
+    same_symbol: bool,
+) -> Route | None:
     """The first route that matches; None: a person resolves it."""
-    return next((route for route in routes if _matches(route, matter)), None)
+    lines = lines_of(regions)
+    return next(
+        (
+            route
+            for route in routes
+            if (route.max_lines is None or lines <= route.max_lines)
+            and route.same_symbol in (None, same_symbol)
+            and not {"*", agent, f"class:{agent_class}"}.isdisjoint(route.agents)
+            and Globs(route.paths).match(path)
+        ),
+        None,
+    )
 
 
 def route_for(conflict: Conflict, policy: Policy, identities: Identities) -> Route | None:
     """The route that a conflict takes by the present policy; None: a person resolves it."""
-    agent = identities.get(conflict.agent) if conflict.agent is not None else None
-    matter = Matter(
-        path=conflict.found.path,
+    found, agent = conflict.found, identities.get(conflict.agent) if conflict.agent is not None else None
+    return route_of(
+        policy.routes,
+        found.path,
+        found.sides.regions,
         agent=conflict.agent,
         agent_class=agent.agent_class if agent else None,
-        lines=lines_of(conflict.found.sides.regions),
-        same_symbol=bool(conflict.found.same_symbol),
-    )
-    return route_of(policy.routes, matter)
-
-
-def _matches(route: Route, matter: Matter) -> bool:
-    return (
-        (route.max_lines is None or matter.lines <= route.max_lines)
-        and route.same_symbol in (None, matter.same_symbol)
-        and not {"*", matter.agent, f"class:{matter.agent_class}"}.isdisjoint(route.agents)
-        and Globs(route.paths).match(matter.path)
+        same_symbol=bool(found.same_symbol),
     )
 
 
@@ -92,8 +90,7 @@ def held_for_review(
     if before is None or after is None:
         return outcome
     regions = changed_regions(before.lines, after.lines)
-    matter = Matter(path=change.path, agent=agent, agent_class=agent_class, lines=lines_of(regions), same_symbol=True)
-    route = route_of(policy.routes, matter)
+    route = route_of(policy.routes, change.path, regions, agent=agent, agent_class=agent_class, same_symbol=True)
     if not stale and (route is None or not route.same_symbol):
         return outcome
     return ConflictOutcome(

@@ -6,7 +6,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta
@@ -19,18 +19,9 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     PERSON,
     Answer,
-    Checks,
-    Conflicts,
-    EditRules,
-    External,
     Globs,
-    HumanSettings,
-    LeaseRules,
-    Limits,
     Plugins,
-    PluginSettings,
     Policy,
-    ProgramSettings,
     ReviewerSettings,
     Route,
     Rule,
@@ -39,18 +30,14 @@ from orchestrator.core.policy.tables import Problem, TableReader, known_one, nam
 
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _SINGLE: Final[Mapping[str, type[msgspec.Struct]]] = {
-    "limits": Limits,
-    "leases": LeaseRules,
-    "external": External,
-    "edits": EditRules,
-    "conflicts": Conflicts,
-    "checks": Checks,
-    "plugins": Plugins,
+    field.name: field.type
+    for field in msgspec.structs.fields(Policy)
+    if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)
 }
-_REVIEWERS: Final[Mapping[str, type[ProgramSettings | HumanSettings | PluginSettings]]] = {
-    "program": ProgramSettings,
-    "human": HumanSettings,
-    "plugin": PluginSettings,
+"""The tables that a file has once."""
+
+_REVIEWERS: Final[Mapping[str, type[ReviewerSettings]]] = {
+    kind.__struct_config__.tag: kind for kind in get_args(ReviewerSettings)
 }
 
 

@@ -173,7 +173,7 @@ class PluginSettings(AskedSettings, frozen=True, kw_only=True, tag_field="kind",
     plugin: Annotated[str, Meta(extra={"check": plugin_problem})]
 
 
-ReviewerSettings = ProgramSettings | PluginSettings | HumanSettings
+ReviewerSettings = ProgramSettings | HumanSettings | PluginSettings
 
 
 class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

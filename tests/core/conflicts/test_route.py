@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.conflicts.route import Matter, lines_of, next_reviewer, route_of
+from orchestrator.core.conflicts.route import lines_of, next_reviewer, route_of
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.rules import PERSON, Route
 from orchestrator.core.projections.pending import Review, ReviewState
 from tests.regions import region
 
-MATTER = Matter(
-    path=WorkspacePath("src/a.py"), agent=AgentName("alice"), agent_class="cloud", lines=12, same_symbol=False
-)
+
+def taken(*routes: Route) -> Route | None:
+    """Of a conflict of alice's over twelve lines."""
+    path, regions = WorkspacePath("src/a.py"), (region(0, 1, 0, 12, 0, 2),)
+    return route_of(routes, path, regions, agent=AgentName("alice"), agent_class="cloud", same_symbol=False)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +34,13 @@ MATTER = Matter(
     ],
 )
 def test_route_of(route: Route, matches: bool) -> None:
-    assert (route_of((route,), MATTER) is route) == matches
+    assert (taken(route) is route) == matches
 
 
 def test_the_first_route_that_matches_decides() -> None:
     narrow, wide = Route(name="n", reviewers=("x",), paths=("src/",)), Route(name="w", reviewers=("y",))
-    assert route_of((narrow, wide), MATTER) is narrow
-    assert route_of((wide, narrow), MATTER) is wide
+    assert taken(narrow, wide) is narrow
+    assert taken(wide, narrow) is wide
 
 
 def test_a_region_is_as_large_as_its_longest_side() -> None:
