@@ -1,17 +1,14 @@
-"""How much work a decision is, before it is made; and the decision for a worker that is handed bytes alone."""
+"""How much work a decision is, before it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Write
-from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
+from orchestrator.core.decisions.decision import Held
 from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.decisions.undo import Undo
-from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.locate import Replacement
 
@@ -83,28 +80,6 @@ def _weight(data: bytes) -> int:
     return max(len(data), data.count(b"\n") * (LARGE_BYTES // LARGE_LINES))
 
 
-def decided(command: Command, facts: AllFacts) -> Outcome:
-    """The decision, without the texts that its bytes give again."""
-    outcome = command.decide(facts)
-    if not isinstance(outcome, Apply):
-        return outcome
-    lean = {
-        digest: msgspec.structs.replace(content, document=_needed(content.document))
-        for digest, content in outcome.contents.items()
-    }
-    return msgspec.structs.replace(outcome, contents=lean)
-
-
-def portable(facts: AllFacts) -> Mapping[WorkspacePath, Facts]:
-    """The facts without the texts that their bytes give again."""
-    return {
-        path: msgspec.structs.replace(
-            here, held=here.held and msgspec.structs.replace(here.held, document=_needed(here.held.document))
-        )
-        for path, here in facts.items()
-    }
-
-
 def _quoted(changes: Sequence[Change], held: Held) -> bool:
     """Whether all that is searched is in the file as it was quoted."""
     searched = [change.search for change in changes if isinstance(change, Replacement)]
@@ -112,10 +87,3 @@ def _quoted(changes: Sequence[Change], held: Held) -> bool:
         any(form.encode("utf-8", "replace") in held.data for form in (text, text.replace("\n", "\r\n")))
         for text in searched
     )
-
-
-def _needed(document: Document | None) -> Document | None:
-    """The text, if its bytes alone do not decode to it."""
-    if document is None or (document.encoding == "utf-8" and not document.kept and document.runs is None):
-        return None
-    return document

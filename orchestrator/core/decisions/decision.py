@@ -30,6 +30,10 @@ class Held(msgspec.Struct, frozen=True):
         """None: it is not text."""
         return self.document or decode(self.data)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For a worker: without a text that the bytes give again."""
+        return Held, (self.data, self.digest, self.mode, _only_here(self.document))
+
 
 class Base(msgspec.Struct, frozen=True):
     """The version that a change is made against."""
@@ -119,6 +123,17 @@ class NewContent(msgspec.Struct, frozen=True):
 
     data: bytes
     document: Document | None = None  # what decoding `data` is sure to give
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As of Held."""
+        return NewContent, (self.data, _only_here(self.document))
+
+
+def _only_here(document: Document | None) -> Document | None:
+    """The text, if its bytes alone do not decode to it."""
+    if document is None or (document.encoding == "utf-8" and not document.kept and document.runs is None):
+        return None
+    return document
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.conflicts.route import held_for_review
 from orchestrator.core.decisions.commands import Command
-from orchestrator.core.decisions.costs import costly, decided, portable, size_of
+from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
 from orchestrator.core.errors import CallerError, Denied
 from orchestrator.core.events.base import Origin
@@ -140,7 +140,7 @@ class ChangePipeline:
     async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | ConflictOutcome:
         while True:
             if costly(command, facts):
-                outcome: Outcome = await self._s.workers.run(partial(decided, command, portable(facts)))
+                outcome: Outcome = await self._s.workers.run(partial(command.decide, facts))
             elif size_of(facts) > OFF_LOOP_BYTES:
                 outcome = await to_thread.run_sync(partial(command.decide, facts))
             else:

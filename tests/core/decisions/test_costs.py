@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Write
-from orchestrator.core.decisions.costs import costly, decided, portable
-from orchestrator.core.decisions.decision import Apply, Base, Facts, Held, Outcome
+from orchestrator.core.decisions.costs import costly
+from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
 from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath
@@ -81,14 +80,14 @@ def test_what_may_take_long(command: Command, given: dict[WorkspacePath, Facts],
     ],
 )
 def test_the_same_is_decided_elsewhere(command: Command, given: dict[WorkspacePath, Facts]) -> None:
-    there: tuple[Command, dict[WorkspacePath, Facts]] = pickle.loads(pickle.dumps((command, portable(given))))
-    assert _told(decided, *there) == _told(lambda command, facts: command.decide(facts), command, given)
+    there: tuple[Command, dict[WorkspacePath, Facts]] = pickle.loads(pickle.dumps((command, given)))
+    assert _told(*there) == _told(command, given)
 
 
-def _told(decide: Callable[[Command, AllFacts], Outcome], command: Command, given: AllFacts) -> Any:
+def _told(command: Command, given: AllFacts) -> Any:
     """All that a decision says, or the refusal."""
     try:
-        outcome = decide(command, given)
+        outcome = pickle.loads(pickle.dumps(command.decide(given)))
     except OrchestratorError as error:
         again = pickle.loads(pickle.dumps(error))
         return type(again), again.message, again.hint, again.details, again.shown, again.shown_lines
