@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
-from orchestrator.core.conflicts.route import held_for_review
+from orchestrator.core.conflicts.resolution import held_for_review
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source

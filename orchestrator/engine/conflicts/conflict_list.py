@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, ReviewLine
-from orchestrator.core.conflicts.route import route_for
+from orchestrator.core.conflicts.resolution import route_for
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
 from orchestrator.core.events.conflicts import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show

@@ -14,8 +14,7 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 
-from orchestrator.core.conflicts.resolution import ProposalUnfit, ignored_as
-from orchestrator.core.conflicts.route import next_reviewer, route_for
+from orchestrator.core.conflicts.resolution import ProposalUnfit, ignored_as, next_reviewer, route_for
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import CallerError, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.change import Fit, PathChange, UnseenChange
-from orchestrator.core.conflicts.route import held_for_review
+from orchestrator.core.conflicts.resolution import held_for_review
 from orchestrator.core.content import LineRange, digest_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath

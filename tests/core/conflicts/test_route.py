@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.conflicts.route import lines_of, next_reviewer, route_of
+from orchestrator.core.conflicts.resolution import lines_of, next_reviewer, route_of
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.rules import PERSON, Route
 from orchestrator.core.projections.pending import Review, ReviewState
