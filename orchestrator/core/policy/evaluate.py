@@ -28,7 +28,7 @@ from typing import NamedTuple, assert_never
 from orchestrator.core.globs import Glob, GlobIndex
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, fold_pattern, folded_component
-from orchestrator.core.policy.protected import GIT, STATE_REASON, built_in, own_state
+from orchestrator.core.policy.protected import GIT, built_in
 from orchestrator.core.policy.rules import (
     BUILT_IN,
     CHANGES,
@@ -46,7 +46,6 @@ from orchestrator.core.policy.rules import (
 REMEMBERED = 50_000
 """Paths, and directories, whose rules are known; of a larger tree they are found anew."""
 
-_STATE = Deny(own_state(()).name, STATE_REASON)
 _GIT = Deny(GIT.name, GIT.reason)
 
 
@@ -218,8 +217,6 @@ class _Evaluation:
         self._verdicts = [_answer(rule.verdict, rule.name, rule.reason) for rule in self._rules]
 
     def verdict(self, request: Request) -> Verdict:
-        if request.is_own_state:
-            return _STATE
         if request.is_git and request.action in CHANGES:
             return _GIT
         found = self._found(request)

@@ -42,24 +42,19 @@ EDITORS: Final = Rule(
     verdict="deny",
     reason="swap, lock and whiteout files belong to the editor or file system that made them",
 )
-STATE_REASON: Final = "the daemon's own files"
-
-
-def own_state(paths: tuple[WorkspacePath, ...]) -> Rule:
-    """The rule for the daemon's own files: nobody does anything there through the daemon."""
-    return Rule(
-        name=f"{BUILT_IN}state",
-        agents=("*",),
-        actions=ACTIONS,
-        paths=tuple(literal(path) for path in paths),
-        verdict="deny",
-        reason=STATE_REASON,
-    )
 
 
 def built_in(state_paths: tuple[WorkspacePath, ...]) -> tuple[Rule, ...]:
-    """All of them. Without paths the rule on the daemon's files holds by identity alone."""
-    return (GIT, TEMPORARY, EDITORS, own_state(state_paths))
+    """All of them, with one for the daemon's own files: nobody does anything there through the daemon."""
+    own_state = Rule(
+        name=f"{BUILT_IN}state",
+        agents=("*",),
+        actions=ACTIONS,
+        paths=tuple(literal(path) for path in state_paths),
+        verdict="deny",
+        reason="the daemon's own files",
+    )
+    return (GIT, TEMPORARY, EDITORS, own_state)
 
 
 def literal(path: WorkspacePath) -> str:

@@ -251,9 +251,8 @@ class Request(msgspec.Struct, frozen=True):
     """May this agent do this here?
 
     `directory`: the path is known to be one; False is "a file, or not known". `others_work`:
-    a revert that touches changes of other agents. The last two are what the disk says of the
-    path and each directory above it, compared by (device, inode): whatever its name, it is
-    the daemon's own file, or a repository's `.git`.
+    a revert that touches changes of other agents. `is_git`: the path, or a directory above it, is a
+    repository's `.git` by (device, inode), whatever its name.
     """
 
     agent: str
@@ -262,5 +261,4 @@ class Request(msgspec.Struct, frozen=True):
     path: WorkspacePath
     others_work: bool = False
     directory: bool = False
-    is_own_state: bool = False
     is_git: bool = False
