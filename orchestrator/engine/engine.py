@@ -112,7 +112,7 @@ class Engine:
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier)
-        self.reader, historian = Reader(services, observer), Historian(services, observer)
+        self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(journal, notes, permissions, state.identities, pipeline)

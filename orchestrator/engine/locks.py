@@ -14,31 +14,20 @@ from orchestrator.core.ids import WorkspacePath
 class _Lock:
     """Shared or exclusive, first come first served."""
 
-    __slots__ = ("alone", "shared", "waiting")
+    __slots__ = ("holders", "waiting")
 
     def __init__(self) -> None:
-        self.shared = 0
-        self.alone = False
+        self.holders = 0  # who share it; -1: one holds it alone
         self.waiting: deque[tuple[bool, anyio.Event]] = deque()
 
-    @property
-    def idle(self) -> bool:
-        return not (self.shared or self.alone or self.waiting)
-
     def free_for(self, *, alone: bool) -> bool:
-        return not self.alone and (not self.shared if alone else True)
+        return self.holders == 0 if alone else self.holders >= 0
 
     def take(self, *, alone: bool) -> None:
-        if alone:
-            self.alone = True
-        else:
-            self.shared += 1
+        self.holders = -1 if alone else self.holders + 1
 
     def give(self, *, alone: bool) -> None:
-        if alone:
-            self.alone = False
-        else:
-            self.shared -= 1
+        self.holders = 0 if alone else self.holders - 1
         while self.waiting and self.free_for(alone=self.waiting[0][0]):
             wants_alone, turn = self.waiting.popleft()
             self.take(alone=wants_alone)
@@ -97,5 +86,5 @@ class PathLocks:
         """Give it back."""
         lock = self._locks[path]
         lock.give(alone=alone)
-        if lock.idle:
+        if not lock.holders and not lock.waiting:
             del self._locks[path]

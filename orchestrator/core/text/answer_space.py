@@ -14,6 +14,9 @@ PER_TOKEN = 8
 MAX_LINE = 1_000
 """Characters of one line that are shown."""
 
+FRAME_BYTES, FRAME_LINES = 600, 8
+"""Of an answer around what it shows: its head, the markers, how to go on."""
+
 
 class AnswerSpace(msgspec.Struct, frozen=True):
     """Bytes of JSON text, as clients count them at most, and lines."""
@@ -26,6 +29,10 @@ class AnswerSpace(msgspec.Struct, frozen=True):
     def less(self, taken: int, lines: int = 0) -> AnswerSpace:
         """What is left when so many bytes and lines are taken."""
         return AnswerSpace(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
+
+    def framed(self, *texts: str) -> AnswerSpace:
+        """What is left beside an answer's head, its way to go on, and these texts in them."""
+        return self.less(FRAME_BYTES + sum(map(size, texts)), FRAME_LINES)
 
     def at_most(self, most_bytes: int) -> AnswerSpace:
         """No more of it than so many bytes."""

@@ -18,7 +18,7 @@ from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.attribution import Attribution, Owned, RevertTexts, Step
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import json_size, size
+from orchestrator.core.text.answer_space import json_size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
@@ -27,9 +27,6 @@ from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import Journal, KnownVersion
-
-FRAME_BYTES, FRAME_LINES = 500, 6
-"""Around the ranges of an answer: its head, how to go on."""
 
 KEPT_NUMBERS = 4_000_000
 """Of all folds in memory together: some 32 MB, or two hundred files of 20,000 lines."""
@@ -69,7 +66,7 @@ class Blamer:
         rows = {part.version: await self._approved(lineage.authors[part.version]) for part in owned}
         listable = partial(self._s.permissions.listable, caller)
         ranges = [_range(path, part, *rows[part.version], listable) for part in owned]
-        room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
+        room = call.room.framed(escaped(path), escaped(path), *warned)
         kept = room.first((json_size(part), 1) for part in ranges)
         follow, last = None, end
         if kept < len(ranges):

@@ -30,9 +30,6 @@ from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
 
-FRAME_BYTES = 900
-"""Of an answer beside its changes: `head`, `next`."""
-
 NEXT_BYTES = 600
 
 
@@ -48,7 +45,7 @@ class ChangeSummaries:
         globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
         changes: list[t.PathChanged] = []
         left_out, more, at, skip = 0, False, after, params.skip
-        room = call.room.less(FRAME_BYTES)
+        room = call.room.framed().less(NEXT_BYTES)
         wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
         async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
             await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long

@@ -38,9 +38,6 @@ TYPES = {
 MOST_TOKENS = 1_000_000
 """Of one answer, whatever is asked for: about 4 MB of text."""
 
-FRAME_BYTES, FRAME_LINES = 600, 7
-"""Around the lines of an answer: its head, the markers, warnings, how to go on."""
-
 ROW_BYTES, CUT_BYTES = 12, 45
 """A line's number and its end; the note where it was cut."""
 
@@ -190,8 +187,7 @@ class Reader:
             raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
         last = fit(document.lines, start, wanted, params.max_tokens, numbers=numbers)
-        frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path is in the head and in the next call
-        room = call.room.less(frame, FRAME_LINES)
+        room = call.room.framed(escaped(path), escaped(path))  # in the head and in the next call
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = document.lines[start - 1 : last]
         costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)

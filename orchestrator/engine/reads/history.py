@@ -15,11 +15,12 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffSh
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import json_size, size
+from orchestrator.core.text.answer_space import json_size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
 from orchestrator.engine.path_resolution import quoted
@@ -29,16 +30,13 @@ from orchestrator.engine.services import Services
 MOST_REVERTS = 8
 """Undone changes that a version names one by one."""
 
-FRAME_BYTES, FRAME_LINES = 600, 8
-"""Around what an answer shows: its head, the markers, how to go on."""
-
 
 class Historian:
     """Answers from the journal; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
+    def __init__(self, services: Services, observer: Observer, importer: BatchImporter) -> None:
         self._s, self._observer = services, observer
-        self._trees = TreeDiffs(services, observer)
+        self._trees = TreeDiffs(services, importer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._s.paths.file(params.path)
@@ -53,7 +51,7 @@ class Historian:
             raise FileNotFound(path, "the journal knows no file of this name")
         readable = self._s.permissions.readable(caller, path)
         versions = [await self._version(caller, row, readable=readable) for row in rows[: params.limit]]
-        room = call.room.less(size(path) + FRAME_BYTES, 2)
+        room = call.room.framed(path)
         versions = versions[: room.first((json_size(version), 1) for version in versions)]
         await self._s.notes.note_metadata(caller, call, path)
         return r.History(
@@ -124,14 +122,13 @@ class Historian:
             left = await self._side(caller, "from", params.from_, now, right)
             old, new = await self._text(left), await self._text(right)
         warned = warnings(present)
-        frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
         work = partial(
             document_diff,
             (path if left.digest else None, path if right.digest else None),
             old,
             new,
             context=params.context_lines,
-            room=call.room.less(frame, FRAME_LINES),
+            room=call.room.framed(path, path, path, *warned),
         )
         fitting = await self._s.contents.computed(work, old, new)
         seen = SeenLines(path=path, version=right.seq, ranges=fitting.shown, total_lines=new.line_count)

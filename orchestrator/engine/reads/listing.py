@@ -17,9 +17,6 @@ from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
 from orchestrator.engine.walker import Walked, Walker, below
 
-FRAME_BYTES = 300
-"""Around the entries: the head, and the cursor beside its path."""
-
 ENTRY_BYTES, KIND_BYTES = 5, 30
 """Of an entry beside its path and its notes; and for what is no file: its kind."""
 
@@ -71,7 +68,7 @@ class Lister:
         chosen = await to_thread.run_sync(choose)
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
-        room = call.room.less(2 * size(path) + FRAME_BYTES, 2)
+        room = call.room.framed(path, path)
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))

@@ -30,9 +30,6 @@ from orchestrator.engine.walker import Walker, below
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""
 
-FRAME_BYTES, FRAME_LINES = 500, 6
-"""Around the hits of an answer: the head, the markers, warnings, a cursor."""
-
 ROW_BYTES, FILE_BYTES = 12, 24
 """Of a line beside its text: its number and its mark; of a file beside its path: its version."""
 
@@ -78,7 +75,7 @@ class Searcher:
         if stat is None:
             raise FileNotFound(start, "there is nothing to search")
         skip_line, skip_path = _read_cursor(params.cursor)
-        page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
+        page = _Page(call.room.framed(), params)
         alone = stat.kind != "directory"
         if alone:
             self._s.permissions.permit_now(caller, "search", start)

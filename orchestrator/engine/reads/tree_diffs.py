@@ -6,11 +6,9 @@ import re
 from functools import partial
 from typing import NamedTuple
 
-from anyio import to_thread
-
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
+from orchestrator.core.errors import DiskFull, ParameterInvalid, VersionNotKept, WritesStopped
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
@@ -18,13 +16,12 @@ from orchestrator.core.projections.versions import Difference, Tree, VersionRow,
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.path_resolution import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
 PAGE_TOKENS = 20_000
-FRAME_BYTES, FRAME_LINES = 500, 6
 NAMED_BYTES = 250
 """Of a file that is only named, beside its path."""
 
@@ -54,8 +51,8 @@ class Span(NamedTuple):
 class TreeDiffs:
     """Compares trees as the journal knows them; only `working` looks at the disk first."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
+    def __init__(self, services: Services, importer: BatchImporter) -> None:
+        self._s, self._importer = services, importer
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -67,7 +64,7 @@ class TreeDiffs:
         left, right = await self._s.past.tree(span.left), await self._s.past.tree(span.right)
         found = self._parted(caller, differences(left, right, await self._moves(left, right, span)))
         listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
-        room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
+        room = call.room.framed(*warned)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
         for item in listed:
             if item.path <= span.after:
@@ -116,31 +113,16 @@ class TreeDiffs:
         return self._s.journal.head
 
     async def _survey(self) -> tuple[str, ...]:
-        """Look at every file that is not as the journal has it; what differs becomes an external event.
-
-        Notices: while the journal can take nothing, its last versions are compared.
-        """
-        scanned = await to_thread.run_sync(self._s.workspace.scan)
-        registry = self._s.state.registry
-        met = {item.path for item in scanned.files}
-        wanted = [entry.path for entry in registry.files() if entry.path not in met]
-        for item in scanned.files:
-            entry = registry.get(item.path)
-            if entry is None or (entry.signature, entry.mode) != (item.signature, item.mode):
-                wanted.append(item.path)
-        for path in wanted:
-            async with self._s.locks.alone((path,)):
-                try:
-                    await self._observer.refresh(path, content=True)
-                except PathError:
-                    continue  # too large, or unreadable now: its last known version counts
-                except (DiskFull, WritesStopped) as error:
-                    return (
-                        (
-                            f"the journal can't note what other programs changed ({error.code}): its last versions are "
-                            "compared. get_diff of one path shows what is there now."
-                        ),
-                    )
+        """Import what other programs changed. Notices: while the journal can take nothing, its last versions count."""
+        try:
+            await self._importer.rescan()
+        except (DiskFull, WritesStopped) as error:
+            return (
+                (
+                    f"the journal can't note what other programs changed ({error.code}): its last versions are "
+                    "compared. get_diff of one path shows what is there now."
+                ),
+            )
         return ()
 
     # --- policy -------------------------------------------------------------------------

@@ -84,16 +84,23 @@ async def restored(
     older one does, or the first event. `doubts` gets a line for each that a person should know of.
     """
     state = await _snapshot(journal, doubts if doubts is not None else [])
-    async with aclosing(journal.replay(after=state.head)) as pieces:
+    await fold(journal, state, progress=progress)
+    return state
+
+
+async def fold(
+    journal: Journal, state: State, *, until: int | None = None, progress: Progress = lambda at, head: None
+) -> None:
+    """Fold the events that come after the state's head. Raises JournalCorrupt, JournalTooNew."""
+    async with aclosing(journal.replay(after=state.head, until=until)) as pieces:
         async for piece in pieces:
             progress(state.head, journal.head)
             try:
-                state.apply_all(piece)
+                await to_thread.run_sync(state.apply_all, piece)
             except ValueError as error:
                 raise JournalCorrupt(
                     f"the journal has a gap: {error}", hint="`orchestrator journal verify` says more; restore a backup."
                 ) from error
-    return state
 
 
 async def _snapshot(journal: Journal, doubts: list[str]) -> State:

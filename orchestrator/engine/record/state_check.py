@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from functools import partial
 
 from anyio import to_thread
@@ -16,6 +15,7 @@ from orchestrator.core.projections.state import FrozenState, State, decode, enco
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.locks import PathLocks
+from orchestrator.engine.record.snapshots import fold
 from orchestrator.engine.services import MAX_FILE_BYTES
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.workspace import Workspace
@@ -49,12 +49,7 @@ class StateCheck:
     async def _difference(self, live: FrozenState) -> str | None:
         """The first place where memory and a replay from the first event differ; memory's value, then the other's."""
         state = State()
-        async with aclosing(self._journal.replay(until=live.head.seq)) as pieces:
-            async for piece in pieces:
-                try:
-                    await to_thread.run_sync(state.apply_all, piece)
-                except ValueError as error:
-                    raise JournalCorrupt(f"the journal has a gap: {error}") from error
+        await fold(self._journal, state, until=live.head.seq)
         mine, theirs = await to_thread.run_sync(encode, live), await to_thread.run_sync(encode, freeze(state))
         if mine == theirs:
             return None

@@ -66,21 +66,15 @@ class Follower:
     ) -> AsyncGenerator[FeedEvent, None]:
         while True:
             head = self._s.journal.head
-            while after < head:
+            wanted = EventFilter(tags=params.kinds, after=after, until=head)
+            async for recorded in self._s.journal.events(wanted, batch=BATCH):
                 check_authorized()
-                wanted = EventFilter(tags=params.kinds, after=after, until=head)
-                batch: list[Recorded] = []
-                async for recorded in self._s.journal.events(wanted, batch=BATCH):
-                    batch.append(recorded)
-                    if len(batch) == BATCH:
-                        break
-                for recorded in batch:
-                    shown = self._shown(caller, recorded, globs)
-                    if shown is None:
-                        continue
-                    if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
-                        yield shown
-                after = batch[-1].seq if len(batch) == BATCH else head
+                shown = self._shown(caller, recorded, globs)
+                if shown is None:
+                    continue
+                if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
+                    yield shown
+            after = head
             await self._growth.reach(head + 1)
 
     async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, raw_session: str) -> bool:
