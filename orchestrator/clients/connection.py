@@ -45,15 +45,7 @@ class Caller(NamedTuple):
 
     def preamble(self) -> bytes:
         """The first line on the socket."""
-        return locations.preamble(
-            "rpc",
-            agent=self.agent,
-            token=self.token,
-            session=self.session,
-            login=self.login,
-            person=not (self.agent or self.token),
-            client=self.client,
-        )
+        return locations.preamble("rpc", person=not (self.agent or self.token), **self._asdict())
 
 
 class Asked(NamedTuple):

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from orchestrator.api import conflicts as c
-from orchestrator.clients.cli.context import DONE, Command, Settings, usage
+from orchestrator.clients.cli.context import DONE, Command, Settings, text_of, usage
 from orchestrator.clients.cli.operation_commands import TextFile, command
 from orchestrator.core.errors import CallerError, escaped
 
@@ -130,7 +130,7 @@ def _edited(found: c.ConflictInfo) -> str:
         place = Path(folder) / Path(found.path).name
         place.write_bytes(found.marked.encode())
         click.edit(filename=str(place))
-        content = place.read_bytes().decode("utf-8", "strict")
+        content = text_of(str(place))
     if not content.strip() or content == found.marked:
         raise EditEmpty("the file came back empty" if not content.strip() else "the file came back unchanged")
     if _MARKER.search(content):

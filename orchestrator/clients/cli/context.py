@@ -15,7 +15,6 @@ import msgspec
 from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
-from orchestrator.api.history import BlameAnswer
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer
@@ -24,8 +23,8 @@ from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.running_daemon import Waiting, running
 from orchestrator.core.characters import shows
+from orchestrator.core.errors import escaped
 
-P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=r.Result)
 
 DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
@@ -62,7 +61,7 @@ class Settings:
         """Connect as the caller that options and environment name, in the terminal's session."""
         return Connection(self.daemon().socket, self._caller())
 
-    def ask(self, operation: Operation[..., P, R], params: Params) -> R:
+    def ask(self, operation: Operation[..., Any, R], params: Params) -> R:
         """One call of an operation, on a connection of its own."""
         with self.connect() as connection:
             try:
@@ -72,7 +71,7 @@ class Settings:
                     for line in render.noticed(notice):
                         echo(line, err=True)
 
-    def run(self, operation: Operation[..., P, R], params: Params) -> int:
+    def run(self, operation: Operation[..., Any, R], params: Params) -> int:
         """Call, show the answer; the exit code."""
         return self.show(self.ask(operation, params))
 
@@ -83,9 +82,8 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
-            reads = (r.FileText, r.SearchResult, r.History, r.Diff, BlameAnswer)  # others show theirs among their lines
-            for warning in result.warnings if isinstance(result, reads) else ():
-                echo(f"note: {warning}", err=True)
+            for warning in () if isinstance(result, r.ChangeAnswer) else getattr(result, "warnings", ()):
+                echo(f"note: {escaped(render.for_people(warning))}", err=True)
         return exit_code(result)
 
     def refuse(self, refusal: Refusal) -> int:

@@ -14,7 +14,7 @@ from orchestrator.api import results as r
 from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
 from orchestrator.api.session_operations import RESERVE_PATHS
-from orchestrator.clients.cli.context import DONE, Settings, echo, usage
+from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.answers import diff_notes
@@ -68,9 +68,9 @@ def diff(settings: Settings, params: p.GetDiff) -> int:
     if settings.json or sys.stdout.isatty():
         return settings.show(whole)
     click.echo(whole.diff.encode(), nl=False)
-    for note in (*diff_notes(whole), *(f"note: {warning}" for warning in whole.warnings)):
+    for note in diff_notes(whole):
         echo(note, err=True)
-    return DONE
+    return settings.show(whole, ())
 
 
 def _all_pages(connection: Connection, params: p.GetDiff) -> r.Diff:
@@ -126,22 +126,14 @@ patch = OperationCommand(
     APPLY_PATCH,
     about="Apply a patch in any usual form, of one file or several: all of it or none.",
     files=("patch",),
-    options=(click.Option(["--path"], help="The file to patch, where the patch names none."),),
+    flags=("path",),
 )
 write = OperationCommand(
     WRITE_FILE,
     about="Write a whole file, or append to one, from FILE or stdin.",
-    defaults={"content": "-"},
+    defaults={"content": "-", "mode": "truncate"},
     files=("content",),
-    options=(
-        click.Option(
-            ["--mode"],
-            type=click.Choice(["truncate", "append", "create"]),
-            default="truncate",
-            show_default=True,
-            help="truncate: replace all; create: only if the file is absent.",
-        ),
-    ),
+    flags=("mode",),
 )
 reserve = OperationCommand(
     RESERVE_PATHS,

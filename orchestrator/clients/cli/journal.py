@@ -48,7 +48,7 @@ query = OperationCommand(k.JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
     k.JOURNAL_ARCHIVE,
     about="Move old events into compressed files with a checksum; they stay readable.",
-    options=(click.Option(["--before"], required=True, metavar="@N", help="Every event before this one."),),
+    flags=("before",),
 )
 
 
@@ -179,11 +179,7 @@ def _one_of_both(settings: Settings, typed: dict[str, Any]) -> None:
 redact = OperationCommand(
     k.JOURNAL_REDACT,
     about="Take the texts of an event, or a content, out of the journal for good. It can't be undone.",
-    options=(
-        click.Argument(["event"], metavar="@N", required=False),
-        click.Option(["--blob"], metavar="sha256:…|@N", help="Remove a content instead, or that of a version."),
-        click.Option(["--path"], metavar="P", help="With --blob @N: which file's content, as of that version."),
-    ),
+    options=(click.Argument(["event"], metavar="[@N]", required=False),),
     prepare=_one_of_both,
 )
 

@@ -61,6 +61,7 @@ class OperationCommand(click.Command):
         hide: tuple[str, ...] = (),
         defaults: Mapping[str, Any] | None = None,
         files: tuple[str, ...] = (),
+        flags: tuple[str, ...] = (),
         options: tuple[click.Parameter, ...] = (),
         prepare: Prepare | None = None,
     ) -> None:
@@ -68,13 +69,16 @@ class OperationCommand(click.Command):
         brief = re.split(r"[.:;]", about, maxsplit=1)[0] + "."
         super().__init__(name or operation.words.split()[-1], help=about, short_help=brief)
         self._operation, self._run, self._prepare = operation, run, prepare
-        self._hide, self._defaults, self._files, self._options = hide, dict(defaults or {}), files, options
+        self._hide, self._defaults, self._options = hide, dict(defaults or {}), options
+        self._files, self._flags = files, flags
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Made when they are first needed: reading the types of all commands would slow each of them."""
         if not self.params:
             hide = {*NOT_TYPED, *self._hide, *(str(option.name) for option in self._options)}
-            made = parameters(self._operation.struct, hide=hide, defaults=self._defaults, files=self._files)
+            made = parameters(
+                self._operation.struct, hide=hide, defaults=self._defaults, files=self._files, flags=self._flags
+            )
             shared = global_options(agent=not self._operation.takes("agent"))
             self.params = sorted([*made, *self._options, *shared], key=lambda each: isinstance(each, click.Option))
         return super().get_params(ctx)
@@ -106,9 +110,14 @@ def command(operation: AnyOperation, **shape: Any) -> Callable[[Callable[..., in
 
 
 def parameters(
-    struct: type[Params], *, hide: set[str], defaults: Mapping[str, Any], files: tuple[str, ...] = ()
+    struct: type[Params],
+    *,
+    hide: set[str],
+    defaults: Mapping[str, Any],
+    files: tuple[str, ...] = (),
+    flags: tuple[str, ...] = (),
 ) -> list[click.Parameter]:
-    """An argument or an option for each parameter. `files`: those whose text is read from a file."""
+    """An argument or an option for each parameter. `files`: those whose text is read from a file; `flags`: options."""
     described = msgspec.inspect.type_info(struct)
     assert isinstance(described, msgspec.inspect.StructType)
     made: list[click.Parameter] = []
@@ -121,10 +130,13 @@ def parameters(
         shape: dict[str, Any] = {"type": TextFile() if field.name in files else _type(kinds)}
         if not required:
             shape["default"] = default
-        if field.name not in files and len(kinds) == 2:  # a version is a text or a number
+        if field.name in files:
+            shape["metavar"] = TextFile.name
+        elif len(kinds) == 2:  # a version is a text or a number
             shape["metavar"] = "@N|TIME" if "ISO 8601" in about else "@N"
         many = isinstance(kinds[0], VarTupleType)
-        if field.required or (field.name == "path" and all(isinstance(each, click.Argument) for each in made)):
+        first = field.name == "path" and all(isinstance(each, click.Argument) for each in made)
+        if field.name not in flags and (field.required or first):
             made.append(click.Argument([field.name], required=required, nargs=-1 if many else 1, **shape))
             continue
         flag = FLAGS.get(field.name, "--" + field.encode_name.replace("_", "-"))
@@ -133,7 +145,7 @@ def parameters(
         elif default not in (None, "", ()):
             shape["show_default"] = True
         names = [flag, field.name, *([SHORT[field.name]] if field.name in SHORT else [])]
-        made.append(click.Option(names, help=about, multiple=many, **shape))
+        made.append(click.Option(names, help=about, multiple=many, required=required, **shape))
     return made
 
 

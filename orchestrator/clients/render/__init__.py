@@ -4,6 +4,6 @@ Begin with `rendered` in `answers.py`, where some types have a form of their own
 summary, names and values, tables. It also has what all share: tables, diffs, file content.
 """
 
-from orchestrator.clients.render.answers import noticed, refused, rendered
+from orchestrator.clients.render.answers import for_people, noticed, refused, rendered
 
-__all__ = ["noticed", "refused", "rendered"]
+__all__ = ["for_people", "noticed", "refused", "rendered"]

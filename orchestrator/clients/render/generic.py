@@ -95,7 +95,7 @@ _PHRASES = {
     "added": "+{}",
     "removed": "-{}",
 }
-_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "diff_truncated", "moved")
+_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "diff_truncated", "moved", "warnings")
 """Members that are shown in a form of their own, or that only programs need."""
 
 
