@@ -13,7 +13,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.conflicts import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Checks
-from orchestrator.core.text.private_keys import Secret
+from orchestrator.core.text.secrets import Secret
 
 Lines = tuple[str, ...]
 

@@ -9,8 +9,8 @@ import msgspec
 from orchestrator.api.conflicts import Party
 from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MarkerDamaged, SecretRedactor
+from orchestrator.core.text.secrets import Secret
 from orchestrator.ports.reviewers import (
     KeyLines,
     Lines,

@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.api.conflicts import Party
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MARKER
+from orchestrator.core.text.secrets import Secret
 from orchestrator.ports.reviewers import KeyLines, RegionText, ReviewRegion, ReviewReply, ReviewReplyInvalid
 from orchestrator.review.redaction import RedactedRequest
 from tests.review.conflicts import SECRET, conflict

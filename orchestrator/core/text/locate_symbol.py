@@ -10,9 +10,8 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit, edits_between
-from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted, indent_of
+from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted, indent_of, inside_strings
 from orchestrator.core.text.lines import plain, split
-from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.symbols import Outline, Symbol
 
 MOST_NAMES = 5

@@ -11,8 +11,16 @@ from rapidfuzz.distance import Indel
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.indent import NEIGHBOURS, TAB, Rebasing, Uncertain, depth_of, indent_of, indents
-from orchestrator.core.text.literals import inside_strings
+from orchestrator.core.text.indent import (
+    NEIGHBOURS,
+    TAB,
+    Rebasing,
+    Uncertain,
+    depth_of,
+    indent_of,
+    indents,
+    inside_strings,
+)
 from orchestrator.core.text.nearest import differences, nearest
 from orchestrator.core.text.normalised import check_new, key_of, keys_of, rewritten
 

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from orchestrator.core.text import secret_patterns
-from orchestrator.core.text.private_keys import Secret, key_lines
-from orchestrator.core.text.secret_patterns import KINDS
+from orchestrator.core.text.secrets import KINDS, Secret, key_lines, secrets_in
 
 MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 """Replaces a secret: its kind, and a number that is that secret's alone."""
@@ -37,7 +35,7 @@ def secrets(lines: Sequence[str], keys: Iterable[Secret] = ()) -> tuple[Secret, 
     found = [secret for secret in whole.values() if not MARKER.fullmatch(lines[secret.line])]
     for number, line in enumerate(lines):
         if number not in whole:
-            spans = secret_patterns.found(line)
+            spans = secrets_in(line)
             found += [Secret(number, *span) for span in spans if not MARKER.fullmatch(line[span[0] : span[1]])]
     return tuple(sorted(found))
 

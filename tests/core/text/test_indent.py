@@ -6,8 +6,7 @@ import pytest
 
 from orchestrator.core.errors import SearchNotFound
 from orchestrator.core.text.encoding import decode, encode, splice
-from orchestrator.core.text.indent import fitted, step_of
-from orchestrator.core.text.literals import inside_strings
+from orchestrator.core.text.indent import fitted, inside_strings, step_of
 from orchestrator.core.text.locate import Replacement, locate_changes
 
 

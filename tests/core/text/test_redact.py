@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MARKER, MarkerDamaged, SecretRedactor, secrets
+from orchestrator.core.text.secrets import Secret
 from tests.core.text.secret_samples import LONG, SHAPES
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"

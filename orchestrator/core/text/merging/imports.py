@@ -12,8 +12,7 @@ from itertools import compress
 from typing import Final, NamedTuple
 
 from orchestrator.core.content import Region, ThreeWay
-from orchestrator.core.text.indent import indent_of
-from orchestrator.core.text.literals import inside_strings
+from orchestrator.core.text.indent import indent_of, inside_strings
 
 
 class ImportLine(NamedTuple):
