@@ -53,13 +53,14 @@ def whole_elsewhere(old: Document, current: Document, found: Found) -> list[Edit
     Each must keep a line that says something and occurs once before and now: that names the place.
     """
     before, now = Counter(old.lines), Counter(current.lines)
+    index = LineIndex(current.lines)
     edits: list[Edit] = []
     for passage in found.passages:
         replaced = {at for edit in passage.edits for at in range(edit.start, edit.start + edit.length)}
         kept = (old.lines[at] for at in range(passage.start, passage.stop) if at not in replaced)
         if not any(is_significant(line) and before[line] == now[line] == 1 for line in kept):
             return None
-        places = LineIndex(current.lines).places(old.lines[passage.start : passage.stop])
+        places = index.places(old.lines[passage.start : passage.stop])
         if len(places) != 1:
             return None
         edits += _shifted(passage.edits, places[0] - passage.start)

@@ -19,90 +19,8 @@ _MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it is be
 _SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
 
 
-def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
-    """Whether the hunk's header is right: its counts, and the line at which it says that it is."""
-    old, at = hunk.old, hunk.old_start
-    return (
-        hunk.counted and at is not None and at + len(old) <= len(base.lines) and base.lines[at : at + len(old)] == old
-    )
-
-
-def locate_hunk(
-    hunk: PatchHunk,
-    index: int,
-    base: Document,
-    standing: LineIndex,
-    *,
-    believed: bool,
-    fuzzy: bool = False,
-    window: range | None = None,
-) -> Passage:
-    """Find the hunk's place; `standing` is of the base's lines.
-
-    `believed`: all headers of the file's hunks are right, so a line may decide. `window`: the lines between
-    those of the hunks before and behind it, which decide where nothing else does.
-
-    Taken is the only place where its context and removed lines are. Of several: the one at the end, where the
-    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
-    its heading is not behind it. A line and a heading that name two places name none.
-    Where they are nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
-    Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
-    """
-    try:
-        return _located(hunk, base, standing, believed=believed, fuzzy=fuzzy, window=window)
-    except (SearchNotFound, SearchAmbiguous) as error:
-        stated = f" (for line {hunk.old_start + 1})" if hunk.old_start is not None else ""
-        error.message = f"hunk {index + 1}{stated}: {error.message}"
-        error.details["hunk"] = index
-        if hunk.old_start is not None and isinstance(error, SearchNotFound):
-            error.details["line"] = hunk.old_start + 1
-        raise
-
-
-def _located(
-    hunk: PatchHunk, base: Document, standing: LineIndex, *, believed: bool, fuzzy: bool, window: range | None
-) -> Passage:
-    if not hunk.old:
-        at = _insertion(hunk, base)
-        return Passage(at, at, tuple(_edits(hunk, at)))
-    found: list[int] = []
-    for reading in _readings(hunk):
-        found = standing.places(reading.old)
-        if found:
-            hunk = reading
-            break
-    if not found:
-        if not fuzzy:
-            raise _nowhere(hunk, base, "the base does not contain its context and removed lines")
-        return _alike(hunk, base)
-    try:
-        at = _chosen(hunk, found, base, believed=believed)
-    except SearchAmbiguous:
-        inside = [at for at in found if at >= window.start and at + len(hunk.old) <= window.stop] if window else []
-        if len(inside) != 1 or hunk.anchors or hunk.old_start is not None:
-            raise
-        at = inside[0]
-    return Passage(at, at + len(hunk.old), tuple(_edits(hunk, at)))
-
-
-def _alike(hunk: PatchHunk, base: Document) -> Passage:
-    """Where its lines are but for typography; never below another heading than it names, nor at a file's end."""
-    scopes = below(base.lines, hunk.anchors)
-    name = "its passage of context and removed lines"
-    try:
-        match = find(base.lines, hunk.old, hunk.new, name, within=lambda at: any(at in scope for scope in scopes))
-    except SearchAmbiguous as error:
-        error.hint = _MORE_CONTEXT
-        del error.details["count"]
-        raise
-    if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
-        why = f"its lines are at line {match.start + 1} except for typography, and the hunk must end the file"
-        raise _nowhere(hunk, base, why)
-    return match
-
-
 class LineIndex:
-    """Where lines are in a text; made once for all hunks, and a passage that comes again is looked up."""
+    """Where lines are in a text; made once for all passages, and a passage that comes again is looked up."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -120,35 +38,117 @@ class LineIndex:
         return self._found[passage]
 
 
-def _chosen(hunk: PatchHunk, found: list[int], base: Document, *, believed: bool) -> int:
-    size = len(hunk.old)
-    if found[-1] + size == len(base.lines) and (hunk.at_end or (hunk.old_no_newline and not base.final_newline)):
-        return found[-1]
-    if hunk.anchors and hunk.old_start is None:
-        scopes = below(base.lines, hunk.anchors)
-        if not scopes:
-            raise _nowhere(hunk, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} is not in the base")
+class HunkLocator:
+    """Locates hunks of one patch in a text.
+
+    `fuzzy`: hunks whose lines are there but for typography, too. `believed`: a line that a hunk states may decide,
+    where the headers of all `hunks` are right.
+    """
+
+    def __init__(self, base: Document, hunks: Sequence[PatchHunk], *, fuzzy: bool, believed: bool) -> None:
+        self._base, self._fuzzy = base, fuzzy
+        self._index = LineIndex(base.lines)
+        self._believed = believed and all(self._is_as_stated(hunk) for hunk in hunks if hunk.old_start is not None)
+
+    def _is_as_stated(self, hunk: PatchHunk) -> bool:
+        """Whether the hunk's header is right: its counts, and the line at which it says that it is."""
+        old, at, lines = hunk.old, hunk.old_start or 0, self._base.lines
+        return hunk.counted and at + len(old) <= len(lines) and lines[at : at + len(old)] == old
+
+    def locate(self, hunk: PatchHunk, number: int, window: range | None = None) -> Passage:
+        """The hunk's place. `window`: the lines between those of its neighbours, which decide where nothing else does.
+
+        Taken is the only place where its context and removed lines are. Of several: the one at the end, where the
+        hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
+        its heading is not behind it. A line and a heading that name two places name none.
+        Where they are nowhere: the one place that differs in typography, as `matching.find` finds it, if `fuzzy`.
+        Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
+        """
+        try:
+            return self._located(hunk, window)
+        except (SearchNotFound, SearchAmbiguous) as error:
+            stated = f" (for line {hunk.old_start + 1})" if hunk.old_start is not None else ""
+            error.message = f"hunk {number + 1}{stated}: {error.message}"
+            error.details["hunk"] = number
+            if hunk.old_start is not None and isinstance(error, SearchNotFound):
+                error.details["line"] = hunk.old_start + 1
+            raise
+
+    def _located(self, hunk: PatchHunk, window: range | None) -> Passage:
+        if not hunk.old:
+            at = self._insertion(hunk)
+            return Passage(at, at, tuple(_edits(hunk, at)))
+        readings = ((reading, self._index.places(reading.old)) for reading in _readings(hunk))
+        hunk, found = next(((reading, places) for reading, places in readings if places), (hunk, []))
+        if not found:
+            if not self._fuzzy:
+                raise self._nowhere(hunk, "the base does not contain its context and removed lines")
+            return self._alike(hunk)
+        at = self._chosen(hunk, found, window)
+        return Passage(at, at + len(hunk.old), tuple(_edits(hunk, at)))
+
+    def _alike(self, hunk: PatchHunk) -> Passage:
+        """Where its lines are but for typography; never below another heading than it names, nor at a file's end."""
+        lines = self._base.lines
+        scopes = below(lines, hunk.anchors)
+        name = "its passage of context and removed lines"
+        try:
+            match = find(lines, hunk.old, hunk.new, name, within=lambda at: any(at in scope for scope in scopes))
+        except SearchAmbiguous as error:
+            error.hint = _MORE_CONTEXT
+            del error.details["count"]
+            raise
+        if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(lines)):
+            why = f"its lines are at line {match.start + 1} except for typography, and the hunk must end the file"
+            raise self._nowhere(hunk, why)
+        return match
+
+    def _chosen(self, hunk: PatchHunk, found: list[int], window: range | None) -> int:
+        """Which of several places, ascending."""
+        size, lines, stated = len(hunk.old), self._base.lines, hunk.old_start
+        if found[-1] + size == len(lines) and (hunk.at_end or (hunk.old_no_newline and not self._base.final_newline)):
+            return found[-1]
+        scopes = below(lines, hunk.anchors) if hunk.anchors else []
         inside = [at for at in found if _begins_in(hunk, at, scopes)]
-        if not inside:
-            raise _nowhere(hunk, base, f"its lines are not below {' / '.join(hunk.anchors)[:80]!r}")
-        found = inside
-    if len(found) == 1:
-        return found[0]
-    stated = hunk.old_start if hunk.old_start in found else None
-    torn = stated is not None and contradicts(base.lines, hunk.anchors, stated + hunk.first_change)
-    if believed and stated is not None and not torn:
-        return stated
-    if hunk.anchors and hunk.old_start is not None and not torn:
-        scopes = below(base.lines, hunk.anchors)
-        inside = [at for at in found if _begins_in(hunk, at, scopes)]
-        if len(inside) == 1:
+        if hunk.anchors and stated is None:
+            heading = " / ".join(hunk.anchors)[:80]
+            if not scopes:
+                raise self._nowhere(hunk, f"its heading {heading!r} is not in the base")
+            if not inside:
+                raise self._nowhere(hunk, f"its lines are not below {heading!r}")
+            found = inside
+        if len(found) == 1:
+            return found[0]
+        at_line = stated is not None and stated in found
+        torn = at_line and contradicts(lines, hunk.anchors, (stated or 0) + hunk.first_change)
+        if stated is not None and at_line and self._believed and not torn:
+            return stated
+        if stated is None and not hunk.anchors and window is not None:
+            inside = [at for at in found if at >= window.start and at + size <= window.stop]
+        if len(inside) == 1 and not torn:
             return inside[0]
-    lines = [at + 1 for at in found]
-    raise SearchAmbiguous(
-        f"its lines occur {len(lines)} times in the base: lines {shown_lines(lines)}.",
-        hint=_MORE_CONTEXT,
-        details={"lines": lines},
-    )
+        numbers = [at + 1 for at in found]
+        raise SearchAmbiguous(
+            f"its lines occur {len(numbers)} times in the base: lines {shown_lines(numbers)}.",
+            hint=_MORE_CONTEXT,
+            details={"lines": numbers},
+        )
+
+    def _insertion(self, hunk: PatchHunk) -> int:
+        """Where lines go that name none of the file's: into an empty file, or at the end where that is said."""
+        end = len(self._base.lines)
+        if end == 0 or hunk.at_end or (hunk.counted and hunk.old_start == end and not hunk.anchors):
+            return end
+        raise SearchAmbiguous(
+            "it only adds lines, and holds none that the file has: where they go is a guess.",
+            hint=_SOME_CONTEXT,
+            details={"lines": []},
+        )
+
+    def _nowhere(self, hunk: PatchHunk, why: str) -> SearchNotFound:
+        error = not_found(self._base.lines, hunk.old, "")
+        error.message = f"{why}."
+        return error
 
 
 def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
@@ -156,20 +156,6 @@ def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
     context = hunk.first_change
     adds = hunk.lines[context][0] == "+"
     return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
-
-
-def _insertion(hunk: PatchHunk, base: Document) -> int:
-    """Where lines go that name none of the file's: into an empty file, or at the end where that is said."""
-    end = len(base.lines)
-    if end == 0 or hunk.at_end:
-        return end
-    if hunk.counted and hunk.old_start == end and not hunk.anchors:
-        return end
-    raise SearchAmbiguous(
-        "it only adds lines, and holds none that the file has: where they go is a guess.",
-        hint=_SOME_CONTEXT,
-        details={"lines": []},
-    )
 
 
 def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
@@ -198,12 +184,6 @@ def _dedented(hunk: PatchHunk) -> bool:
     removed = {indent_of(text) for tag, text in hunk.lines if tag == "-" and text.strip()}
     added = {indent_of(text) for tag, text in hunk.lines if tag == "+" and text.strip()}
     return bool(context & added - removed)
-
-
-def _nowhere(hunk: PatchHunk, base: Document, why: str) -> SearchNotFound:
-    error = not_found(base.lines, hunk.old, "")
-    error.message = f"{why}."
-    return error
 
 
 def _edits(hunk: PatchHunk, start: int) -> list[Edit]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
-from orchestrator.core.text.hunk_location import LineIndex, locate_hunk, stands_as_stated
+from orchestrator.core.text.hunk_location import HunkLocator
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
 
@@ -68,12 +68,11 @@ def _beside(
 
 
 def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Passage]:
-    believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
-    standing = LineIndex(base.lines)
+    locator = HunkLocator(base, hunks, fuzzy=fuzzy, believed=believed)
     placed: list[Passage | SearchAmbiguous] = []
-    for at, hunk in enumerate(hunks):
+    for number, hunk in enumerate(hunks, first):
         try:
-            placed.append(locate_hunk(hunk, first + at, base, standing, believed=believed, fuzzy=fuzzy))
+            placed.append(locator.locate(hunk, number))
         except SearchAmbiguous as error:
             placed.append(error)
     sure = [one for one in placed if isinstance(one, Passage)]
@@ -85,8 +84,7 @@ def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bo
             raise one
         start = max((other.stop for other in placed[:at] if isinstance(other, Passage)), default=0)
         behind = (other.start for other in placed[at + 1 :] if isinstance(other, Passage))
-        window = range(start, min(behind, default=len(base.lines)))
-        placed[at] = locate_hunk(hunks[at], first + at, base, standing, believed=believed, fuzzy=fuzzy, window=window)
+        placed[at] = locator.locate(hunks[at], first + at, range(start, min(behind, default=len(base.lines))))
     done = [one for one in placed if isinstance(one, Passage)]
     _check_apart(done, first)
     return done
