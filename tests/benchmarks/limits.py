@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.unified_diff import Side, unified
 from tests.benchmarks.fixtures import edited, places
@@ -80,7 +80,7 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
         return unified(Side("base.py", lines), Side("base.py", sides[name])).text
 
     def merged() -> Sequence[str]:
-        result = merge3(lines, sides["mine"], sides["theirs"])
+        result = LineMerge(lines, sides["mine"], sides["theirs"]).merged()
         assert isinstance(result, Merged)
         return result.lines
 
@@ -93,7 +93,7 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
 
     def settled() -> None:
         base, current, proposed = imports
-        result = merge_automatically(base, current, proposed, path=WorkspacePath("a.py"))
+        result = merge_automatically(LineMerge(base, current, proposed), path=WorkspacePath("a.py"))
         assert isinstance(result, AutomaticMerge)
         assert result.beyond is not None
 

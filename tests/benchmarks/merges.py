@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from tests.benchmarks.fixtures import python_text
 from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns, plain
@@ -43,11 +43,15 @@ async def _large(setting: Setting, folder: Path) -> Rows:
         "equal": (equal, r.choices("xy", k=EQUAL_LINES), r.choices("xz", k=EQUAL_LINES)),
     }
     contenders: dict[str, Work] = {}
-    for name, (base, current, proposed) in texts.items():
-        command = _merge_file(folder / name, *("".join(f"{line}\n" for line in side) for side in texts[name]))
-        contenders[name] = plain(partial(merge_automatically, base, current, proposed, path=PATH))
+
+    def merge(sides: Iterable[list[str]]) -> object:
+        return merge_automatically(LineMerge(*sides), path=PATH)
+
+    for name, sides in texts.items():
+        command = _merge_file(folder / name, *("".join(f"{line}\n" for line in side) for side in sides))
+        contenders[name] = plain(partial(merge, sides))
         contenders[f"{name} git"] = plain(partial(_program, *command))
-    merged = merge3(*texts["large"])
+    merged = LineMerge(*texts["large"]).merged()
     assert isinstance(merged, Merged)
     assert "".join(f"{line}\n" for line in merged.lines).encode() == _program(*_merge_file(folder / "large")).stdout
     one, other = (r.choices(REPEATED, k=REPEATED_LINES) for _ in range(2))
@@ -96,7 +100,7 @@ def _compared(case: Case, folder: Path, ours: Samples, theirs: Samples) -> str:
     command = _merge_file(folder, case.base, case.current, case.proposed)
     base, current, proposed = case.sides
     start = time.perf_counter()
-    result = merge_automatically(base, current, proposed, path=WorkspacePath(case.path))
+    result = merge_automatically(LineMerge(base, current, proposed), path=WorkspacePath(case.path))
     between = time.perf_counter()
     done = _program(*command)
     ours.values.append((between - start) * 1e3)

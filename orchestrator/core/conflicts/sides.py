@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
 from orchestrator.core.content import Region, Span, ThreeWay
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
-from orchestrator.core.text.merge import (
-    MergeConflict,
-    Merged,
-    clusters,
-    merge3,
-    merge_favouring_proposed,
-    merged_of,
-)
+from orchestrator.core.text.merge import LineMerge, Lines, MergeConflict, Merged
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.doubts import doubts, removed_already
 
-Lines: TypeAlias = Sequence[str]
 Side = Literal["current", "proposed"]
 Choices = Mapping[int, Side | tuple[str, ...]]
 """A side or lines for each region, by its number from 0; a region without a choice keeps the current side."""
@@ -53,7 +45,7 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         ends = [[*(span.start for span in place)] for place in self.regions] + [[len(text) for text in self.lines]]
         starts = [[0, 0, 0]] + [[*(span.end for span in place)] for place in self.regions]
         for start, end in zip(starts, ends, strict=True):
-            merged = merge3(*(text[a:b] for text, a, b in zip(self.lines, start, end, strict=True)))
+            merged = LineMerge(*(text[a:b] for text, a, b in zip(self.lines, start, end, strict=True))).merged()
             if not isinstance(merged, Merged):
                 raise GapConflict
             found.append(merged.lines)
@@ -83,7 +75,7 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         try:
             lines = self.assembled(dict.fromkeys(range(len(self.regions)), "proposed"))
         except GapConflict:  # nobody knows which lines it is about
-            lines = merge_favouring_proposed(*self.lines)
+            lines = LineMerge(*self.lines).favouring_proposed()
         return self.current_with(lines)
 
     def current_with(self, lines: Lines) -> Document:
@@ -163,19 +155,18 @@ class Rebased(msgspec.Struct, frozen=True):
 
 def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed conflicts with a newer content of the file, or has no sure place in it."""
-    found = clusters(base, current, proposed)
-    merged = merged_of(found, base)
+    texts = LineMerge(base, current, proposed)
+    merged = texts.merged()
     if isinstance(merged, MergeConflict):
         return Rebased(merged.regions)
-    if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:
+    if (doubt := doubts(texts, merged.lines)) is not None:
         return Rebased(doubt.regions)
     if merged.lines == tuple(current):
-        if not removed_already(base, current, proposed):
+        if not removed_already(texts):
             return Rebased((spanned(base, current, proposed),))
         return Rebased((), merged.lines)
-    return (
-        Rebased(regions) if (regions := ambiguous_hunks(base, current, proposed, found)) else Rebased((), merged.lines)
-    )
+    regions = ambiguous_hunks(texts)
+    return Rebased(regions) if regions else Rebased((), merged.lines)
 
 
 def spanned(base: Lines, current: Lines, proposed: Lines) -> Region:

@@ -17,6 +17,7 @@ from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, Uncertain, inden
 from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
+from orchestrator.core.text.merge import LineMerge
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.doubts import Surroundings
 from orchestrator.core.text.symbols import Outline, Symbol
@@ -135,7 +136,7 @@ def _carried(old: Sequence[str], current: Sequence[str], passage: Passage) -> li
     new = list(was)
     for edit in reversed(passage.edits):
         new[edit.start : edit.start + edit.length] = [line.strip() for line in edit.lines]
-    if ambiguous_hunks(was, now, new):
+    if ambiguous_hunks(LineMerge(was, now, new)):
         return None
     shift = at - passage.start
     try:

@@ -41,7 +41,7 @@ from orchestrator.core.text.encoding import (
     splice,
     with_runs_of,
 )
-from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
@@ -153,7 +153,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if current is None:
         return facts.conflict(_encoded(new, facts.path))
     current = with_runs_of(current, old, new)
-    merged = _merged(old, current, new, facts, held)
+    texts = LineMerge(old.lines, current.lines, new.lines)
+    merged = _merged(texts, old, new, facts, held)
     if isinstance(merged, Need):
         return merged
     if isinstance(merged, MergeConflict):
@@ -162,13 +163,13 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
-        if not removed_already(old.lines, current.lines, new.lines):
+        if not removed_already(texts):
             return _whole_conflict(facts, old, current, new, STILL_THERE)
         raise NothingToChange(
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
-    if regions := ambiguous_hunks(old.lines, current.lines, new.lines):
+    if regions := ambiguous_hunks(texts):
         return facts.conflict(_encoded(new, facts.path), regions, EQUAL_PASSAGES)
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
     fitted = applied.fitted(merge=merged.report) if rung == "merged" else applied
@@ -176,15 +177,15 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
 
 
 def _merged(
-    old: Document, current: Document, new: Document, facts: Facts, held: Held
+    lines: LineMerge, old: Document, new: Document, facts: Facts, held: Held
 ) -> AutomaticMerge | MergeConflict | Need:
     """The change old → new merged into what is held; outlines are asked for only where git sees a conflict.
 
     Where `facts.edits` is None this is git's merge alone: what undoes a change, or was approved to the letter, is
     merged by no rule.
     """
-    sides, rules = (old.lines, current.lines, new.lines), facts.edits.merge_rules if facts.edits is not None else ()
-    merged = merge_automatically(*sides, path=facts.path, rules=rules)
+    rules = facts.edits.merge_rules if facts.edits is not None else ()
+    merged = merge_automatically(lines, path=facts.path, rules=rules)
     if not rules or (isinstance(merged, AutomaticMerge) and merged.beyond is None) or language_of(facts.path) is None:
         return merged
     texts = (_encoded(old, facts.path), held.data, _encoded(new, facts.path))
@@ -192,7 +193,7 @@ def _merged(
     if missing := tuple(source for source in sources if source.digest not in facts.outlines):
         return Need(outlines=missing)
     outlines = ThreeWay(*(facts.outlines[source.digest] for source in sources))
-    return merge_automatically(*sides, outlines, path=facts.path, rules=rules)
+    return merge_automatically(lines, outlines, path=facts.path, rules=rules)
 
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import itemgetter
+from typing import TypeAlias
 
 import msgspec
 
-from orchestrator.core.content import LineHunk, Region, Span
+from orchestrator.core.content import LineHunk, Region, Span, ThreeWay
 from orchestrator.core.text.diff import diff
+
+Lines: TypeAlias = Sequence[str]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -30,68 +34,63 @@ class Cluster(msgspec.Struct, frozen=True):
     region: Region
     ours: tuple[LineHunk, ...]  # base → current
     theirs: tuple[LineHunk, ...]  # base → proposed
-    agreed: Sequence[str] | None  # the lines that git puts there; None where it leaves that to a person
+    agreed: Lines | None  # the lines that git puts there; None where it leaves that to a person
 
 
-def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> list[Cluster]:
-    """The changes of both sides, ascending, with at least one line between two clusters that neither changed.
+class LineMerge(ThreeWay[Lines], frozen=True, dict=True):
+    """The changes base → current and base → proposed of a text's lines, which are compared as given."""
 
-    Cost: two of `diff`, then O(hunks).
-    """
-    ours, theirs = diff(base, current), diff(base, proposed)
-    found: list[Cluster] = []
-    o = t = shift_o = shift_t = 0
-    while o < len(ours) or t < len(theirs):
-        first_o, first_t = o, t
-        o, t, start, end = _cluster(ours, o, theirs, t)
-        o_start, t_start = start + shift_o, start + shift_t
-        shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
-        region = Region(
-            Span(start, end - start), Span(o_start, end + shift_o - o_start), Span(t_start, end + shift_t - t_start)
-        )
-        mine, other = region.current.of(current), region.proposed.of(proposed)
-        agreed = mine if t == first_t or mine == other else other if o == first_o else None
-        found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t]), agreed))
-    return found
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """The changes of both sides, ascending, with at least one line between two clusters that neither changed.
 
+        Cost: two of `diff`, then O(hunks).
+        """
+        ours, theirs = diff(self.base, self.current), diff(self.base, self.proposed)
+        found: list[Cluster] = []
+        o = t = shift_o = shift_t = 0
+        while o < len(ours) or t < len(theirs):
+            first_o, first_t = o, t
+            o, t, start, end = _cluster(ours, o, theirs, t)
+            o_start, t_start = start + shift_o, start + shift_t
+            shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
+            region = Region(
+                Span(start, end - start), Span(o_start, end + shift_o - o_start), Span(t_start, end + shift_t - t_start)
+            )
+            mine, other = region.current.of(self.current), region.proposed.of(self.proposed)
+            agreed = mine if t == first_t or mine == other else other if o == first_o else None
+            found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t]), agreed))
+        return found
 
-def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | MergeConflict:
-    """Bring the changes base → current and base → proposed together.
+    def merged(self) -> Merged | MergeConflict:
+        """Both changes together.
 
-    Changes conflict as in `git merge-file`: when they overlap or touch, with no unchanged line of
-    the base between them, unless both sides come to the same lines there, which are then taken
-    once. Lines are compared as given. Cost: as of `clusters`, then O(lines).
-    """
-    return merged_of(clusters(base, current, proposed), base)
+        They conflict as in `git merge-file`: when they overlap or touch, with no unchanged line of
+        the base between them, unless both sides come to the same lines there, which are then taken
+        once. Cost: as of `clusters`, then O(lines).
+        """
+        regions = tuple(cluster.region for cluster in self.clusters if cluster.agreed is None)
+        if regions:
+            return MergeConflict(regions)
+        return Merged(self.with_outputs([cluster.agreed or () for cluster in self.clusters]))
 
+    def favouring_proposed(self) -> tuple[str, ...]:
+        """As `merged`, but where the changes conflict the proposed lines are taken: `git merge-file --theirs`.
 
-def merged_of(found: Sequence[Cluster], base: Sequence[str]) -> Merged | MergeConflict:
-    """As `merge3`, of what `clusters` found."""
-    regions = tuple(cluster.region for cluster in found if cluster.agreed is None)
-    if regions:
-        return MergeConflict(regions)
-    return Merged(merged_lines(base, found, [cluster.agreed or () for cluster in found]))
+        What a person gets who resolves a conflict for the proposal.
+        """
+        taken = (c.region.proposed.of(self.proposed) if c.agreed is None else c.agreed for c in self.clusters)
+        return self.with_outputs(list(taken))
 
-
-def merged_lines(base: Sequence[str], found: Sequence[Cluster], outputs: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The base with an output in the place of each cluster."""
-    lines: list[str] = []
-    at = 0
-    for cluster, output in zip(found, outputs, strict=True):
-        lines += base[at : cluster.region.base.start]
-        lines += output
-        at = cluster.region.base.end
-    return (*lines, *base[at:])
-
-
-def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
-    """As `merge3`, but where the changes conflict the proposed lines are taken: `git merge-file --theirs`.
-
-    What a person gets who resolves a conflict for the proposal.
-    """
-    found = clusters(base, current, proposed)
-    sides = [cluster.region.proposed.of(proposed) if cluster.agreed is None else cluster.agreed for cluster in found]
-    return merged_lines(base, found, sides)
+    def with_outputs(self, outputs: Sequence[Lines]) -> tuple[str, ...]:
+        """The base with an output in the place of each cluster."""
+        lines: list[str] = []
+        at = 0
+        for cluster, output in zip(self.clusters, outputs, strict=True):
+            lines += self.base[at : cluster.region.base.start]
+            lines += output
+            at = cluster.region.base.end
+        return (*lines, *self.base[at:])
 
 
 def regions_over(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> Iterator[Region]:

@@ -21,7 +21,7 @@ from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.open_conflicts import side, sides_of
@@ -175,7 +175,7 @@ class Proposals:
         old, now = await side(self._s.contents, review.current), await side(self._s.contents, current)
         new, sides = decode(data), await sides_of(self._s.contents, conflict.found.sides)
         if old and now and new and sides:
-            work = partial(merge3, old.lines, now.lines, new.lines)
+            work = LineMerge(old.lines, now.lines, new.lines).merged
             merged = await self._s.contents.computed(work, old, now, new)
             if isinstance(merged, Merged):
                 data = encode(sides.current_with(merged.lines))

@@ -12,7 +12,7 @@ from orchestrator.core.conflicts.sides import (
     rebased,
     within,
 )
-from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
+from orchestrator.core.text.merge import LineMerge, Merged
 from tests.regions import sides
 
 lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
@@ -23,11 +23,11 @@ def test_the_proposed_side_of_every_region_is_what_choosing_the_proposal_gives(
     base: tuple[str, ...], current: tuple[str, ...], proposed: tuple[str, ...]
 ) -> None:
     found = rebased(base, current, proposed)
-    favoured = merge_favouring_proposed(base, current, proposed)
+    favoured = LineMerge(base, current, proposed).favouring_proposed()
     if not found.regions:
         assert found.lines == favoured
         return
-    if isinstance(merge3(base, current, proposed), Merged):
+    if isinstance(LineMerge(base, current, proposed).merged(), Merged):
         return  # a doubt, of which git knows nothing
     every = dict.fromkeys(range(len(found.regions)), "proposed")
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import Region
 from orchestrator.core.text.diff import MIN_ANCHORED, diff
-from orchestrator.core.text.merge import MergeConflict, Merged, merge3
+from orchestrator.core.text.merge import LineMerge, MergeConflict, Merged
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, edited, three, with_hunks
 from tests.regions import region
@@ -27,7 +27,7 @@ from tests.regions import region
     pytest.param("", "", "ab", "ab", id="into nothing"),
 ])  # fmt: skip
 def test_merged(base: str, current: str, proposed: str, merged: str) -> None:
-    assert merge3(base, current, proposed) == Merged(tuple(merged))
+    assert LineMerge(base, current, proposed).merged() == Merged(tuple(merged))
 
 
 @pytest.mark.parametrize(("base", "current", "proposed", "region"), [
@@ -39,7 +39,7 @@ def test_merged(base: str, current: str, proposed: str, merged: str) -> None:
     pytest.param("", "a", "b", region(0, 0, 0, 1, 0, 1), id="both created"),
 ])  # fmt: skip
 def test_clashed(base: str, current: str, proposed: str, region: Region) -> None:
-    assert merge3(base, current, proposed) == MergeConflict((region,))
+    assert LineMerge(base, current, proposed).merged() == MergeConflict((region,))
 
 
 def git_merge(folder: Path, *sides: Sequence[str]) -> str | None:
@@ -54,7 +54,7 @@ def git_merge(folder: Path, *sides: Sequence[str]) -> str | None:
 
 
 def ours(*sides: Sequence[str]) -> str | None:
-    merged = merge3(*sides)
+    merged = LineMerge(*sides).merged()
     return "".join(line + "\n" for line in merged.lines) if isinstance(merged, Merged) else None
 
 
@@ -102,7 +102,7 @@ def test_rewritten_repetitive_texts_lose_nothing(alphabet: str) -> None:
     clean = 0
     for _ in range(20):
         base, current, proposed = rewritten(r, alphabet)
-        merged = merge3(base, current, proposed)
+        merged = LineMerge(base, current, proposed).merged()
         if isinstance(merged, Merged):
             clean += 1
             at = merged.lines.index("new")
@@ -141,7 +141,7 @@ def test_large_texts_of_few_lines_are_taken_as_a_whole(letters: str) -> None:
     r = Random(letters)
     base, one, other = ([r.choice(letters) + mark for _ in range(30_000)] for mark in ("", "", "1"))
     assert with_hunks(base, one, diff(base, one)) == one
-    merged = merge3(base, [*one, "end"], other)
+    merged = LineMerge(base, [*one, "end"], other).merged()
     assert isinstance(merged, MergeConflict)
     assert len(diff(base, one)) <= 1
 
@@ -158,8 +158,13 @@ def test_merges_small_texts_as_git_does(
 @quick
 @given(plain_lines, plain_lines, plain_lines)
 def test_sides_are_equal_before_the_merge(base: list[str], a: list[str], b: list[str]) -> None:
-    assert merge3(base, a, base) == merge3(base, base, a) == merge3(base, a, a) == Merged(tuple(a))
-    one, other = merge3(base, a, b), merge3(base, b, a)
+    assert (
+        LineMerge(base, a, base).merged()
+        == LineMerge(base, base, a).merged()
+        == LineMerge(base, a, a).merged()
+        == Merged(tuple(a))
+    )
+    one, other = LineMerge(base, a, b).merged(), LineMerge(base, b, a).merged()
     if isinstance(one, Merged):
         assert one == other
     else:
@@ -175,14 +180,14 @@ def test_changes_of_one_side_survive(parts: list[list[str]]) -> None:
     """Each side changes one half; unique lines between the halves keep the changes apart."""
     wall = [f"wall {n}\x1f" for n in range(30)]
     top, bottom, new_top, new_bottom = parts
-    merged = merge3(top + wall + bottom, new_top + wall + bottom, top + wall + new_bottom)
+    merged = LineMerge(top + wall + bottom, new_top + wall + bottom, top + wall + new_bottom).merged()
     assert merged == Merged((*new_top, *wall, *new_bottom))
 
 
 @quick
 @given(plain_lines, plain_lines, plain_lines)
 def test_regions_name_what_differs(base: list[str], current: list[str], proposed: list[str]) -> None:
-    merged = merge3(base, current, proposed)
+    merged = LineMerge(base, current, proposed).merged()
     if isinstance(merged, MergeConflict):
         for r in merged.regions:
             mine = current[r.current.start : r.current.start + r.current.length]

@@ -16,7 +16,7 @@ import msgspec
 from orchestrator.core.content import LineHunk, Region
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster, clusters, regions_over
+from orchestrator.core.text.merge import LineMerge, regions_over
 
 
 class Slide(msgspec.Struct, frozen=True):
@@ -42,19 +42,16 @@ class Slide(msgspec.Struct, frozen=True):
         return at < len(self.readings) and self.readings[at] < high
 
 
-def ambiguous_hunks(
-    base: Sequence[str],
-    current: Sequence[str],
-    proposed: Sequence[str],
-    found: Sequence[Cluster] | None = None,
-) -> tuple[Region, ...]:
+def ambiguous_hunks(texts: LineMerge) -> tuple[Region, ...]:
     """Where a change base → proposed replaces or removes lines that may be others of `current` too; ascending.
 
-    Lines that it only adds are between their neighbours, and count for nothing. Nor does a place
-    where all readings come to the same text. `found` are the clusters, where they are known.
-    Cost: two of `diff`, then O(lines) at most.
+        Lines that it only adds are between their neighbours, and count for nothing. Nor does a place
+    Nor does a place
+        where all readings come to the same text. Cost: as of `clusters`, then O(lines) at most.
+        Cost: two of `diff`, then O(lines) at most.
     """
-    found = clusters(base, current, proposed) if found is None else found
+    base, current, proposed = texts
+    found = texts.clusters
     slides = list(_slides(base, current, [hunk for cluster in found for hunk in cluster.ours]))
     doubtful: list[tuple[int, int]] = []
     for cluster in found if slides else ():

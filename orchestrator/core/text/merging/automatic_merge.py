@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import Cluster, MergeConflict, clusters, merged_lines
+from orchestrator.core.text.merge import Cluster, LineMerge, MergeConflict
 from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
 from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.rules import (
@@ -39,26 +39,24 @@ class AutomaticMerge(msgspec.Struct, frozen=True):
 
 
 def merge_automatically(
-    base: Sequence[str],
-    current: Sequence[str],
-    proposed: Sequence[str],
+    texts: LineMerge,
     outlines: Outlines = NO_OUTLINES,
     *,
     path: WorkspacePath,
     rules: Collection[AutomaticRule] = AUTOMATIC_RULES,
 ) -> AutomaticMerge | MergeConflict:
-    """Merge as `merge3`; where that conflicts, merge each region by the first of `rules` that takes it.
+    """Merge as `LineMerge.merged`; where that conflicts, merge each region by the first of `rules` that takes it.
 
     All regions or none: a text with half of the proposal is nobody's. What `doubts` finds is a conflict. The result
-    may still not parse: a rule sees lines and symbols, not syntax. Cost: as `merge3`; where it conflicts, O(lines)
+    may still not parse: a rule sees lines and symbols, not syntax. Cost: as that; where it conflicts, O(lines)
     more for each region, up to `MOST_LINES`.
     """
-    found = clusters(base, current, proposed)
+    found = texts.clusters
     conflicts = [at for at, cluster in enumerate(found) if cluster.agreed is None]
     conflict = MergeConflict(tuple(found[at].region for at in conflicts))
-    if conflicts and (not rules or len(conflicts) * (len(base) + len(current) + len(proposed)) > MOST_LINES):
+    if conflicts and (not rules or len(conflicts) * sum(map(len, texts)) > MOST_LINES):
         return conflict
-    sides = Sides(base, current, proposed, found, outlines, language_of(path) or "", path)
+    sides = Sides(texts.base, texts.current, texts.proposed, found, outlines, language_of(path) or "", path)
     outputs: list[Sequence[str]] = []
     report: list[ResolvedRegion] = []
     shift = 0
@@ -76,8 +74,8 @@ def merge_automatically(
         if cluster.theirs:
             report.append(ResolvedRegion(path, rule, why, region, Span(region.base.start + shift, len(output))))
         shift += len(output) - region.base.length
-    merged = merged_lines(base, found, outputs)
-    if (doubt := doubts(base, current, proposed, merged, found, conflicts)) is not None:
+    merged = texts.with_outputs(outputs)
+    if (doubt := doubts(texts, merged, conflicts)) is not None:
         return doubt
     return AutomaticMerge(merged, tuple(report), conflict if conflicts else None)
 

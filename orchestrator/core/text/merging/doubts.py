@@ -20,11 +20,10 @@ from itertools import chain, islice, takewhile
 from orchestrator.core.content import LineHunk
 from orchestrator.core.text.indent import TAB, depth_of
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster, MergeConflict, regions_over
+from orchestrator.core.text.merge import LineMerge, Lines, MergeConflict, regions_over
 
 STRAYED = "the block around the change has moved"
 
-Lines = Sequence[str]
 Reach = tuple[int, int]
 """From one cluster to another, by their places in the list; both count."""
 MOST_MEMBERS = 100
@@ -38,43 +37,38 @@ Place = tuple[int, Lines]
 """A 0-based line, and the rows that go from there or come there."""
 
 
-def doubts(
-    base: Lines,
-    current: Lines,
-    proposed: Lines,
-    merged: Lines,
-    found: Sequence[Cluster],
-    conflicts: Iterable[int] = (),
-) -> MergeConflict | None:
-    """What is doubtful about a merged text, given the clusters that it came of; None where nothing is.
+def doubts(texts: LineMerge, merged: Lines, conflicts: Iterable[int] = ()) -> MergeConflict | None:
+    """What is doubtful about a text that was merged of the clusters; None where nothing is.
 
     Only lines count that say something. `conflicts` are clusters that git leaves to a person: where there is
     a doubt, they are among its regions. Cost: O(lines).
     """
     checks: tuple[tuple[str, Iterator[Reach]], ...] = (
-        ("one side removed lines that the other moved", _lost(base, current, proposed, merged, found)),
-        ("both sides added the same lines, at different places", _twice(base, current, proposed, merged, found)),
-        (STRAYED, ((at, at) for at in strayed(base, current, proposed, found))),
+        ("one side removed lines that the other moved", _lost(texts, merged)),
+        ("both sides added the same lines, at different places", _twice(texts, merged)),
+        (STRAYED, ((at, at) for at in strayed(texts))),
     )
     for why, doubtful in checks:
         if reaches := list(doubtful):
             reaches += ((at, at) for at in conflicts)
+            found = texts.clusters
             spans = ((found[first].region.base.start, found[last].region.base.end) for first, last in reaches)
             return MergeConflict(tuple(regions_over(spans, found)), why)
     return None
 
 
-def removed_already(base: Lines, current: Lines, proposed: Lines) -> bool:
+def removed_already(texts: LineMerge) -> bool:
     """Whether the lines that the change base → proposed takes away, and that say something, are gone already.
 
     A line that others only indented otherwise is not gone.
     """
-    had, has, keeps = map(_counted, (base, current, proposed))
+    had, has, keeps = map(_counted, texts)
     return not any(has[line] > keeps[line] for line in had - keeps if is_significant(line))
 
 
-def _lost(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster]) -> Iterator[Reach]:
+def _lost(texts: LineMerge, merged: Lines) -> Iterator[Reach]:
     """Where both sides took lines, and one of them alone has brought half of these, or more, again elsewhere."""
+    (base, current, proposed), found = texts, texts.clusters
     both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base.length]
     had, has, keeps, comes = map(_counted, (base, current, proposed, merged)) if both else (Counter[str](),) * 4
     for at in both:
@@ -105,8 +99,9 @@ def _taken(hunks: Sequence[LineHunk]) -> set[int]:
     return {at for hunk in hunks for at in range(hunk.old_start, hunk.old_end)}
 
 
-def _twice(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster]) -> Iterator[Reach]:
+def _twice(texts: LineMerge, merged: Lines) -> Iterator[Reach]:
     """Where both sides brought a new line alike: with its neighbour, or as all that they inserted there."""
+    (base, current, proposed), found = texts, texts.clusters
     mine = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.ours, current)]
     other = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.theirs, proposed)]
     n_mine, n_other = (Counter(line for *_, line in side) for side in (mine, other))
@@ -137,11 +132,12 @@ def _said(hunks: Sequence[LineHunk], side: Lines) -> Iterator[tuple[LineHunk, st
                 yield hunk, line
 
 
-def strayed(base: Lines, current: Lines, proposed: Lines, found: Sequence[Cluster]) -> Iterator[int]:
+def strayed(texts: LineMerge) -> Iterator[int]:
     """The clusters of the proposal alone whose lines are below others in the current text; ascending.
 
     Cost: O(lines), and for each hunk the depth that it is at.
     """
+    (base, current, proposed), found = texts, texts.clusters
     if not any(cluster.ours for cluster in found) or all(cluster.ours for cluster in found):
         return
     surroundings = Surroundings(base, current)

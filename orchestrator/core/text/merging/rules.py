@@ -12,7 +12,7 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, ThreeWay
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.merge import Cluster, Lines
 from orchestrator.core.text.merging.imports import IMPORTING, ImportMerge
 from orchestrator.core.text.symbols import Outline
 
@@ -38,7 +38,7 @@ Outlines = ThreeWay[Outline | None]
 NO_OUTLINES: Final[Outlines] = ThreeWay(None, None, None)
 
 
-class Sides(ThreeWay[Sequence[str]], frozen=True, dict=True):
+class Sides(ThreeWay[Lines], frozen=True, dict=True):
     """The three texts of a whole merge."""
 
     clusters: Sequence[Cluster]

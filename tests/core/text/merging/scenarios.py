@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, ThreeWay
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.rules import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
@@ -60,7 +60,7 @@ def merging(
     """What becomes of three texts."""
     one, two, three = (lines(side) for side in (base, current, proposed))
     outlines = ThreeWay(one, two, three).map(outline) if outlined and path == PYTHON else NO_OUTLINES
-    return merge_automatically(one, two, three, outlines, path=path, rules=rules)
+    return merge_automatically(LineMerge(one, two, three), outlines, path=path, rules=rules)
 
 
 def check(rule: str, base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import Region
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from tests.core.text.strategies import quick
 from tests.core.text.strategies_git import ALPHABETS, Alphabet, edited, three
@@ -35,7 +35,7 @@ from tests.regions import region, sides
     ],
 )  # fmt: skip
 def test_placed_twice(base: str, current: str, proposed: str, found: list[Region]) -> None:
-    assert list(ambiguous_hunks(base.split(), current.split(), proposed.split())) == found
+    assert list(ambiguous_hunks(LineMerge(base.split(), current.split(), proposed.split()))) == found
 
 
 BRANCH = "if a:\n    return 1\nnext()"
@@ -62,7 +62,7 @@ BLOCK = "f()\n{\n    x\n}\nt"
     ],
 )
 def test_one_place_makes_sense(base: str, current: str, proposed: str) -> None:
-    assert ambiguous_hunks(base.split("\n"), current.split("\n"), proposed.split("\n")) == ()
+    assert ambiguous_hunks(LineMerge(base.split("\n"), current.split("\n"), proposed.split("\n"))) == ()
 
 
 @st.composite
@@ -86,9 +86,9 @@ def one_change(draw: st.DrawFn) -> tuple[list[str], list[str], list[str], list[s
 def test_a_change_goes_to_its_line_or_waits(change: tuple[list[str], list[str], list[str], list[str] | None]) -> None:
     """Where one block came or went, whatever the diff takes it for."""
     base, current, proposed, meant = change
-    merged = merge3(base, current, proposed)
+    merged = LineMerge(base, current, proposed).merged()
     if isinstance(merged, Merged) and list(merged.lines) != meant and len(diff(base, current)) == 1:
-        assert ambiguous_hunks(base, current, proposed)
+        assert ambiguous_hunks(LineMerge(base, current, proposed))
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
@@ -97,9 +97,9 @@ def test_the_regions_are_regions_of_the_texts(alphabet: str) -> None:
     r = Random(alphabet)
     for _ in range(60):
         base, current, proposed = three(r, ALPHABETS[alphabet])
-        if not isinstance(merge3(base, current, proposed), Merged):
+        if not isinstance(LineMerge(base, current, proposed).merged(), Merged):
             continue
-        regions = ambiguous_hunks(base, current, proposed)
+        regions = ambiguous_hunks(LineMerge(base, current, proposed))
         kept = sides(base, current, proposed, regions).assembled({})
         for place in regions:
             lines = place.current.of(current)
@@ -117,9 +117,9 @@ def share_refused(r: Random, alphabet: Alphabet, wanted: Callable[[Sequence[str]
             continue
         at = r.choice(places)
         proposed = [*base[:at], "changed", *base[at + 1 :]]
-        if isinstance(merge3(base, current, proposed), Merged):
+        if isinstance(LineMerge(base, current, proposed).merged(), Merged):
             merged += 1
-            refused += bool(ambiguous_hunks(base, current, proposed))
+            refused += bool(ambiguous_hunks(LineMerge(base, current, proposed)))
     return refused / merged
 
 

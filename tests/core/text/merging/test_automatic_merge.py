@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import AUTOMATIC_RULES, ThreeWay
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import MergeConflict, Merged, merge3
+from orchestrator.core.text.merge import LineMerge, MergeConflict, Merged
 from orchestrator.core.text.merging.automatic_merge import (
     MOST_LINES,
     AutomaticMerge,
@@ -81,7 +81,7 @@ def test_nothing_is_lost_and_nothing_comes_back(sides: tuple[list[str], list[str
     brought more of it brought; and no more than the base had, with what both brought, less what the one
     that took more of it took."""
     base, current, proposed = sides
-    merged = merge_automatically(base, current, proposed, outlines(*sides), path=PYTHON)
+    merged = merge_automatically(LineMerge(base, current, proposed), outlines(*sides), path=PYTHON)
     if not isinstance(merged, AutomaticMerge) or merged.beyond is None:
         return
     result = Counter(merged.lines)
@@ -99,8 +99,8 @@ def test_nothing_is_lost_and_nothing_comes_back(sides: tuple[list[str], list[str
 @given(programs())
 def test_the_sides_are_equal_up_to_order(sides: tuple[list[str], list[str], list[str]]) -> None:
     base, current, proposed = sides
-    one = merge_automatically(base, current, proposed, outlines(base, current, proposed), path=PYTHON)
-    other = merge_automatically(base, proposed, current, outlines(base, proposed, current), path=PYTHON)
+    one = merge_automatically(LineMerge(base, current, proposed), outlines(base, current, proposed), path=PYTHON)
+    other = merge_automatically(LineMerge(base, proposed, current), outlines(base, proposed, current), path=PYTHON)
     assert isinstance(one, AutomaticMerge) == isinstance(other, AutomaticMerge)
     if isinstance(one, AutomaticMerge) and isinstance(other, AutomaticMerge):
         assert Counter(one.lines) == Counter(other.lines)
@@ -109,8 +109,8 @@ def test_the_sides_are_equal_up_to_order(sides: tuple[list[str], list[str], list
 def as_git(sides: Sequence[list[str]]) -> None:
     """Without rules a merge is git's, with them it differs only where git has a conflict; but for doubts."""
     base, current, proposed = sides
-    plain, free = merge3(*sides), merge_automatically(base, current, proposed, path=PYTHON)
-    bound = merge_automatically(base, current, proposed, path=PYTHON, rules=())
+    plain, free = LineMerge(*sides).merged(), merge_automatically(LineMerge(base, current, proposed), path=PYTHON)
+    bound = merge_automatically(LineMerge(base, current, proposed), path=PYTHON, rules=())
     if isinstance(free, MergeConflict) and free.why:
         assert not isinstance(plain, Merged) or (isinstance(bound, MergeConflict) and bound.why == free.why)
     elif isinstance(plain, Merged):
@@ -142,7 +142,7 @@ def test_texts_without_rules_merge_as_in_git(alphabet: str) -> None:
 def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]]) -> None:
     """Each place of the report is where it says, in the order of the text; outside of them the current text stands."""
     base, current, proposed = sides
-    merged = merge_automatically(base, current, proposed, outlines(*sides), path=PYTHON)
+    merged = merge_automatically(LineMerge(base, current, proposed), outlines(*sides), path=PYTHON)
     if not isinstance(merged, AutomaticMerge):
         return
     at = now = 0
@@ -195,7 +195,7 @@ def test_more_conflicts_than_the_rules_look_at_are_a_conflict(count: int, *, tak
         for more in ("\n", "\nimport a{}\n", "\nimport b{}\n")
     )
     assert (count * len([*base, *current, *proposed]) <= MOST_LINES) == taken
-    result = merge_automatically(base, current, proposed, path=PYTHON)
+    result = merge_automatically(LineMerge(base, current, proposed), path=PYTHON)
     assert isinstance(result, AutomaticMerge) == taken
     clashed = result.beyond if isinstance(result, AutomaticMerge) else result
     assert clashed is not None
@@ -215,4 +215,4 @@ def test_symbols_count_only_where_all_texts_parsed(rule: str, outlined: dict[str
         known = ThreeWay(None, *others)
     else:
         known = ThreeWay(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
-    assert isinstance(merge_automatically(base, current, proposed, known, path=PYTHON), MergeConflict)
+    assert isinstance(merge_automatically(LineMerge(base, current, proposed), known, path=PYTHON), MergeConflict)

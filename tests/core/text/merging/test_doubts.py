@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.conflicts.sides import rebased
-from orchestrator.core.text.merge import MergeConflict, Merged, merge3
+from orchestrator.core.text.merge import LineMerge, MergeConflict, Merged
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from tests.core.text.merging.scenarios import PYTHON, lines, merging
 from tests.core.text.strategies import quick
@@ -46,8 +46,8 @@ FUNCTION = "def g():\n    return 1\n\n"
 def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
     texts = [lines(side) for side in (base, current, proposed)]
     for one, two, three in (texts, (texts[0], texts[2], texts[1])):
-        assert isinstance(merge3(one, two, three), Merged)
-        result = merge_automatically(one, two, three, path=PYTHON)
+        assert isinstance(LineMerge(one, two, three).merged(), Merged)
+        result = merge_automatically(LineMerge(one, two, three), path=PYTHON)
         assert isinstance(result, MergeConflict) == waits
         assert bool(rebased(one, two, three).regions) == waits
         if isinstance(result, MergeConflict):
@@ -70,7 +70,7 @@ def test_an_import_that_one_sorts_and_the_other_removes_never_stays(count: int) 
             proposed = [line for line in base if line != gone]
             for current, other in ((ordered, proposed), (proposed, ordered)):
                 one, two, three = ((*side, "", "x = 1") for side in (base, current, other))
-                result = merge_automatically(one, two, three, path=PYTHON)
+                result = merge_automatically(LineMerge(one, two, three), path=PYTHON)
                 assert isinstance(result, MergeConflict) or gone not in result.lines
                 dropped = rebased(one, two, three)
                 assert dropped.regions or gone not in dropped.lines
@@ -95,7 +95,7 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
     current = f"import a\nimport c\n\n{WALL}a1\n{FUNCTION}{WALL}b1\n"
     proposed = f"import a\nimport d\n\n{WALL}a1\n{WALL}{FUNCTION}b1\n"
     one, two, three = (lines(side) for side in (base, current, proposed))
-    result = merge_automatically(one, two, three, path=PYTHON)
+    result = merge_automatically(LineMerge(one, two, three), path=PYTHON)
     assert isinstance(result, MergeConflict)
     assert result.why
     sides(one, two, three, result.regions).gaps()
@@ -105,11 +105,11 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
 @given(st.lists(st.lists(st.sampled_from(["a1", "b1", "c1", "d1", "}", ""]), max_size=7), min_size=3, max_size=3))
 def test_the_regions_of_a_doubt_are_regions_of_the_texts(texts: list[list[str]]) -> None:
     base, current, proposed = map(tuple, texts)
-    result = merge_automatically(base, current, proposed, path=PYTHON)
+    result = merge_automatically(LineMerge(base, current, proposed), path=PYTHON)
     if isinstance(result, AutomaticMerge):
         return
     regions = result.regions
     sides(base, current, proposed, regions).gaps()
-    turned = merge_automatically(base, proposed, current, path=PYTHON)
+    turned = merge_automatically(LineMerge(base, proposed, current), path=PYTHON)
     assert isinstance(turned, MergeConflict)
     assert [(r.base.start, r.base.length) for r in turned.regions] == [(r.base.start, r.base.length) for r in regions]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import clusters
+from orchestrator.core.text.merge import LineMerge
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from tests.core.text.merging.random_histories import Case, from_git, from_installed, sample
 
@@ -51,7 +51,7 @@ def marked(case: Case) -> str:
     base, current, proposed = case.sides
     lines: list[str] = []
     at = 0
-    for cluster in clusters(base, current, proposed):
+    for cluster in LineMerge(base, current, proposed).clusters:
         r = cluster.region
         lines += base[at : r.base.start]
         at = r.base.start + r.base.length
@@ -72,7 +72,7 @@ def compared(cases: Iterable[Case], folder: Path) -> Counter[str]:
         alike = marked(case) == merged
         assert alike or not clean, case.path
         seen["other regions"] += not alike
-        result = merge_automatically(*case.sides, path=WorkspacePath(case.path))
+        result = merge_automatically(LineMerge(*case.sides), path=WorkspacePath(case.path))
         if clean:
             assert isinstance(result, AutomaticMerge) or result.why, case.path
             assert not isinstance(result, AutomaticMerge) or "".join(f"{line}\n" for line in result.lines) == merged

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.content import ThreeWay
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import MergeConflict
+from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.definitions import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
@@ -19,7 +19,7 @@ def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge 
     name = WorkspacePath(path)
     one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
     outlines = ThreeWay(*(outline(name, text) for text in (base, current, proposed)))
-    return merge_automatically(one, two, three, outlines, path=name)
+    return merge_automatically(LineMerge(one, two, three), outlines, path=name)
 
 
 def outline(path: WorkspacePath, text: str) -> Outline | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.text.merge import clusters
+from orchestrator.core.text.merge import LineMerge
 from orchestrator.core.text.merging.doubts import strayed
 
 TITLED = ["# Title", "", "one", "", "two", "", "three"]
@@ -25,4 +25,4 @@ SECTIONS = ["## One", "", "same", "", "## Two", "", "same"]
     ],
 )
 def test_what_it_stands_below(base: list[str], current: list[str], proposed: list[str], astray: int) -> None:
-    assert len(list(strayed(base, current, proposed, clusters(base, current, proposed)))) == astray
+    assert len(list(strayed(LineMerge(base, current, proposed)))) == astray
