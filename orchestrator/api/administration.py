@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import Operation
+from orchestrator.api.operation import OperatorOperation
 from orchestrator.api.session_operations import LeaseInfo
 from orchestrator.core.policy.tables import Problem
 
@@ -52,9 +52,9 @@ class StatusInfo(r.Result, frozen=True, kw_only=True):
     leases: tuple[LeaseInfo, ...] = ()
 
 
-STATUS = Operation("status", p.Params, StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
+STATUS = OperatorOperation("status", p.Params, StatusInfo, "What the daemon is doing.", inline=True)
 
-STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
+STOP = OperatorOperation("stop", p.Params, r.Done, "End the daemon.", writes=True)
 
 
 class ApprovalsList(p.Params, frozen=True):
@@ -99,27 +99,22 @@ class Approvals(r.Result, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-APPROVALS_LIST = Operation(
-    "approvals_list", ApprovalsList, Approvals, "Changes that wait for a yes, without diffs.", operator_only=True
+APPROVALS_LIST = OperatorOperation(
+    "approvals_list", ApprovalsList, Approvals, "Changes that wait for a yes, without diffs."
 )
 
-APPROVALS_SHOW = Operation(
-    "approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.", operator_only=True
-)
+APPROVALS_SHOW = OperatorOperation("approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.")
 
-APPROVE = Operation(
+APPROVE = OperatorOperation(
     "approve",
     Approve,
     r.ChangeAnswer,
     "Say yes: the daemon applies the change.",
-    operator_only=True,
     writes=True,
     command="approvals approve",
 )
 
-DENY = Operation(
-    "deny", Deny, r.Done, "Say no: the change is dropped.", operator_only=True, writes=True, command="approvals deny"
-)
+DENY = OperatorOperation("deny", Deny, r.Done, "Say no: the change is dropped.", writes=True, command="approvals deny")
 
 
 class AgentAdd(p.Approving, frozen=True):
@@ -147,33 +142,28 @@ class AgentToken(r.Result, frozen=True, kw_only=True):
     token: str  # shown once
 
 
-AGENT_ADD = Operation(
-    "agent_add", AgentAdd, AgentToken, "Make an agent and show its token once.", operator_only=True, writes=True
-)
+AGENT_ADD = OperatorOperation("agent_add", AgentAdd, AgentToken, "Make an agent and show its token once.", writes=True)
 
-AGENT_REVOKE = Operation(
-    "agent_revoke", AgentRevoke, r.Done, "Take an agent's token away.", operator_only=True, writes=True
-)
+AGENT_REVOKE = OperatorOperation("agent_revoke", AgentRevoke, r.Done, "Take an agent's token away.", writes=True)
 
-AGENT_LIST = Operation("agent_list", p.Params, Agents, "The agents that may call.", operator_only=True)
+AGENT_LIST = OperatorOperation("agent_list", p.Params, Agents, "The agents that may call.")
 
 
 class ApproverCode(r.Result, frozen=True, kw_only=True):
     approver_code: str | None = None  # null: there is one already, and it is never shown again
 
 
-APPROVER_CREATE = Operation(
+APPROVER_CREATE = OperatorOperation(
     "approver_create",
     p.Params,
     ApproverCode,
     "Make the approver code, once.",
-    operator_only=True,
     writes=True,
     command="",
 )
 
-APPROVER_RESET = Operation(
-    "approver_reset", p.Approving, ApproverCode, "Replace the approver code.", operator_only=True, writes=True
+APPROVER_RESET = OperatorOperation(
+    "approver_reset", p.Approving, ApproverCode, "Replace the approver code.", writes=True
 )
 
 
@@ -189,10 +179,8 @@ class PolicyReport(r.Result, frozen=True, kw_only=True):
     rules: int = 0
 
 
-POLICY_CHECK = Operation(
-    "policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.", operator_only=True
-)
+POLICY_CHECK = OperatorOperation("policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.")
 
-POLICY_RELOAD = Operation(
-    "policy_reload", p.Approving, PolicyReport, "Read the policy file again.", operator_only=True, writes=True
+POLICY_RELOAD = OperatorOperation(
+    "policy_reload", p.Approving, PolicyReport, "Read the policy file again.", writes=True
 )

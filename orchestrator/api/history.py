@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import CHANGES, READS, SHORT_BYTES, Operation
+from orchestrator.api.operation import CHANGES, READS, SHORT_BYTES, Operation, OperatorOperation
 from orchestrator.core import errors as e
 
 
@@ -229,21 +229,19 @@ class Replayed(r.Result, frozen=True, kw_only=True):
     unlisted: int = 0
 
 
-TREE_AT = Operation(
+TREE_AT = OperatorOperation(
     "tree_at",
     TreeAt,
     Tree,
     "The tracked files at any point: path, version, hash, mode, size.",
-    operator_only=True,
     weight="tree",
     command="",
 )
 
-CONTENT_AT = Operation(
+CONTENT_AT = OperatorOperation(
     "content_at",
     ContentAt,
     Content,
     "The bytes that a file had at any point, in pieces.",
-    operator_only=True,
     command="",
 )

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import Operation
+from orchestrator.api.operation import OperatorOperation
 from orchestrator.core.errors import plural
 
 
@@ -24,12 +24,11 @@ class SignedCheckpoint(r.Result, frozen=True, kw_only=True):
     text: str
 
 
-JOURNAL_CHECKPOINT = Operation(
+JOURNAL_CHECKPOINT = OperatorOperation(
     "journal_checkpoint",
     p.Params,
     SignedCheckpoint,
     "Sign where the journal ends now, to keep elsewhere.",
-    operator_only=True,
     writes=True,
 )
 
@@ -57,12 +56,11 @@ class VerifyAnswer(r.Result, frozen=True, kw_only=True):
         return f"ok as far as it could be checked: {plural(self.unread, 'event')} not checked" if self.unread else "ok"
 
 
-JOURNAL_VERIFY = Operation(
+JOURNAL_VERIFY = OperatorOperation(
     "journal_verify",
     JournalVerify,
     VerifyAnswer,
     "Check the chain, the payloads and the blobs.",
-    operator_only=True,
 )
 
 
@@ -77,9 +75,7 @@ class RebuildAnswer(r.Result, frozen=True, kw_only=True):
     first_difference: str | None = None
 
 
-JOURNAL_REBUILD = Operation(
-    "journal_rebuild", JournalRebuild, RebuildAnswer, "Replay everything and compare.", operator_only=True
-)
+JOURNAL_REBUILD = OperatorOperation("journal_rebuild", JournalRebuild, RebuildAnswer, "Replay everything and compare.")
 
 
 DifferenceKind = Literal["content", "mode", "missing", "extra", "kind", "unreadable", "lost", "history"]
@@ -105,12 +101,11 @@ class WorkspaceReport(r.Result, frozen=True, kw_only=True):
     differences: tuple[DiskDifference, ...] = ()
 
 
-WORKSPACE_CHECK = Operation(
+WORKSPACE_CHECK = OperatorOperation(
     "workspace_check",
     p.Params,
     WorkspaceReport,
     "Compare the disk with the journal.",
-    operator_only=True,
     command="journal compare",
 )
 
@@ -121,12 +116,11 @@ class ReplayReport(WorkspaceReport, frozen=True, kw_only=True):
     unchecked: tuple[str, ...] = ()  # paths of files whose content was never hashed
 
 
-REPLAY_CHECK = Operation(
+REPLAY_CHECK = OperatorOperation(
     "replay_check",
     p.Params,
     ReplayReport,
     "Rebuild every file from events and contents, and compare with the disk.",
-    operator_only=True,
     weight="always",
     command="replay --check",
 )

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import PATHS, Operation
+from orchestrator.api.operation import PATHS, Operation, OperatorOperation
 from orchestrator.core import errors as e
 from orchestrator.core.events.base import Outcome
 
@@ -96,12 +96,11 @@ class ExportPage(r.Result, frozen=True, kw_only=True):
     more: bool = False
 
 
-JOURNAL_EXPORT = Operation(
+JOURNAL_EXPORT = OperatorOperation(
     "journal_export",
     JournalExport,
     ExportPage,
     "Events of the journal as JSON Lines, oldest first, page by page.",
-    operator_only=True,
 )
 
 
@@ -134,12 +133,11 @@ class Redacted(r.Result, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-JOURNAL_REDACT = Operation(
+JOURNAL_REDACT = OperatorOperation(
     "journal_redact",
     JournalRedact,
     Redacted,
     "Take the texts of one event, or one content, out of the journal for good.",
-    operator_only=True,
     writes=True,
     destructive=True,
 )
@@ -224,37 +222,33 @@ class AdoptAnswer(r.Result, frozen=True, kw_only=True):
     set_aside: str | None = None  # contents that only the later journal knew
 
 
-JOURNAL_BACKUP = Operation(
+JOURNAL_BACKUP = OperatorOperation(
     "journal_backup",
     JournalBackup,
     BackupAnswer,
     "Copy the whole journal into a folder while it is in use, and verify the copy.",
-    operator_only=True,
 )
 
-JOURNAL_ARCHIVE = Operation(
+JOURNAL_ARCHIVE = OperatorOperation(
     "journal_archive",
     JournalArchive,
     ArchiveAnswer,
     "Move old events from the database into compressed files with a checksum; they stay readable.",
-    operator_only=True,
     writes=True,
 )
 
-JOURNAL_UNARCHIVE = Operation(
+JOURNAL_UNARCHIVE = OperatorOperation(
     "journal_unarchive",
     JournalUnarchive,
     ArchiveAnswer,
     "Put the newest archived file's events back into the database.",
-    operator_only=True,
     writes=True,
 )
 
-JOURNAL_COLLECT = Operation(
+JOURNAL_COLLECT = OperatorOperation(
     "journal_collect",
     JournalCollect,
     CollectAnswer,
     "Delete stored contents that no event outside the archive needs and that no event named for a while.",
-    operator_only=True,
     writes=True,
 )

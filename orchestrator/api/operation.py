@@ -91,4 +91,10 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
         return name in self.struct.__struct_fields__
 
 
+class OperatorOperation(Operation[Given, P, R], Generic[Given, P, R], frozen=True):
+    """One of the socket and the command line only: no tool offers it, and agents are refused."""
+
+    operator_only: bool = True
+
+
 AnyOperation = Operation[..., Any, Any]
