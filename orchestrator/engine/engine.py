@@ -66,8 +66,8 @@ from orchestrator.engine.record.verification import CheckpointSigner, Verificati
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.logs import logger
+from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
-from orchestrator.ports.maintenance import JournalMaintenance
 from orchestrator.ports.reviewers import Checker, Reviewer
 from orchestrator.ports.workspace import Watcher
 

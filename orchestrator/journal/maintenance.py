@@ -29,9 +29,8 @@ from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_r
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, archived_end, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.writer import TransactionHook
-from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.journal import AppendBatch, ArchivedFile, Collected, NewEvent
 from orchestrator.ports.machine import Clock
-from orchestrator.ports.maintenance import ArchivedFile, Collected
 
 STREAM = "journal"
 MOST_CONTENTS = 500

@@ -17,7 +17,7 @@ from orchestrator.journal.blobs import zstd
 from orchestrator.journal.database_file import migrations, naming_trouble, sql
 from orchestrator.journal.event_rows import DAMAGED, ChainWalk
 from orchestrator.journal.state_files import publish, sync_directory
-from orchestrator.ports.maintenance import ArchivedFile
+from orchestrator.ports.journal import ArchivedFile
 
 ARCHIVE = "archive"
 """The folder in the state directory."""

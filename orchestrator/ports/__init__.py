@@ -1,6 +1,6 @@
 """What the engine needs from the world, as protocols; each promise here is kept by every adapter.
 
-journal, maintenance   what is appended and asked; backups, archives, collection    → orchestrator/journal
+journal                what is appended and asked; backups, archives, collection    → orchestrator/journal
 workspace              files, durable changes, what other programs do               → orchestrator/workspace
 workers                outlines of texts, and long work on texts, off the loop      → orchestrator/workspace
 reviewers              who is asked about a conflict; a policy's check command      → orchestrator/review, workspace

@@ -1,18 +1,38 @@
-"""The reviewers that a policy names, made at their first use, and again when their settings change."""
+"""The reviewers that a policy names, made at their first use, and again when their settings change.
+
+A program gets the request as JSON on its standard input, and prints the answer. A plugin is asked in a thread of its
+own, so that one which blocks holds up nobody. A person is not called.
+"""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 
 import anyio
+import msgspec
+from anyio.abc import Process
 
+from orchestrator import supervised_process
+from orchestrator.core.errors import escaped
 from orchestrator.core.policy.rules import HumanSettings, PluginSettings, Policy, ProgramSettings, ReviewerSettings
-from orchestrator.extensions.manager import Extensions
+from orchestrator.extensions.manager import DetachedFailure, Extensions, run_detached
 from orchestrator.ports.machine import Clock
-from orchestrator.ports.reviewers import Reviewer, ReviewReply, ReviewRequest
-from orchestrator.review.plugin_reviewer import plugin_reviewer
-from orchestrator.review.program import program_reviewer
+from orchestrator.ports.reviewers import (
+    FAILURES,
+    Reviewer,
+    ReviewerRefused,
+    ReviewerTimeout,
+    ReviewerUnusable,
+    ReviewFailure,
+    ReviewReply,
+    ReviewReplyInvalid,
+    ReviewRequest,
+)
+from orchestrator.review.checked import CheckedReviewer
+from orchestrator.review.replies import MOST_ANSWER_BYTES, SCHEMA
 
 
 class Reviewers(Mapping[str, Reviewer]):
@@ -67,3 +87,139 @@ class HumanReviewer:
         """Until cancelled: a person answers by `orchestrator conflicts resolve`, which ends the review."""
         await anyio.sleep_forever()
         raise AssertionError("slept for ever")
+
+
+KEPT_OF_ERRORS = 2000
+"""Bytes of its last words on standard error."""
+
+ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+"""What it is given of the daemon's own environment; what its `env` names, the daemon itself does not have."""
+
+
+def program_reviewer(
+    settings: ProgramSettings,
+    *,
+    clock: Clock,
+    environment: Mapping[str, str],
+    variables_fd: int | None,
+    workspace: str,
+) -> CheckedReviewer:
+    """The reviewer that a program is. `variables_fd` has what its `env` names; None: there is nothing."""
+    given = {name: environment[name] for name in ENVIRONMENT if name in environment}
+    given["ORCHESTRATOR_WORKSPACE"] = workspace
+    return CheckedReviewer(settings, partial(_ask_program, settings, given, variables_fd), clock=clock)
+
+
+def question_of(request: ReviewRequest) -> bytes:
+    """What a program reads."""
+    return msgspec.json.encode({**msgspec.to_builtins(request), "answer_schema": SCHEMA})
+
+
+async def _ask_program(
+    settings: ProgramSettings,
+    environment: Mapping[str, str],
+    variables_fd: int | None,
+    request: ReviewRequest,
+    timeout_s: float,
+) -> bytes:
+    """Start the program for one request; what it starts ends with it. Raises ReviewFailure."""
+    argv = settings.argv
+    try:
+        process = await supervised_process.start(
+            argv,
+            cwd="/",
+            env=environment,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            variables=settings.env,
+            variables_fd=variables_fd,
+        )
+    except OSError as error:
+        raise ReviewerUnusable(f"{escaped(argv[0])} can't be started: {error.strerror}") from error
+    answer, errors = bytearray(), bytearray()
+    try:
+        with anyio.move_on_after(timeout_s) as scope:
+            await _talk(process, question_of(request), answer, errors)
+            await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await supervised_process.end(process)
+    last = " ".join(errors.decode("utf-8", "replace").splitlines()).strip() or "nothing"
+    if scope.cancelled_caught:
+        raise ReviewerTimeout(f"it was not done in {settings.timeout_s:g} s; its standard error: {last}")
+    if len(answer) > MOST_ANSWER_BYTES:
+        raise ReviewReplyInvalid(f"it printed more than {MOST_ANSWER_BYTES >> 20} MB")
+    if process.returncode != 0:
+        raise ReviewerRefused(f"it ended with exit code {process.returncode}; its standard error: {last}")
+    return bytes(answer)
+
+
+async def _talk(process: Process, question: bytes, answer: bytearray, errors: bytearray) -> None:
+    """Ask, and read both outputs until they end or it has printed too much."""
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    assert stdin is not None
+    assert stdout is not None
+    assert stderr is not None
+
+    async def ask() -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # it may answer before it has read all
+            await stdin.send(question)
+            await stdin.aclose()
+
+    async def keep_last() -> None:
+        async for piece in stderr:
+            errors.extend(piece)
+            del errors[:-KEPT_OF_ERRORS]
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(keep_last)
+        async for piece in stdout:
+            answer.extend(piece)
+            if len(answer) > MOST_ANSWER_BYTES:
+                tasks.cancel_scope.cancel()
+                await supervised_process.end(process)
+                return
+
+
+def plugin_reviewer(settings: PluginSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:
+    """The reviewer that a plugin makes; `status` shows its failures."""
+    note = partial(extensions.note, settings.plugin)
+    return CheckedReviewer(settings, partial(_ask_plugin, settings, extensions), clock=clock, note=note)
+
+
+async def _ask_plugin(
+    settings: PluginSettings, extensions: Extensions, request: ReviewRequest, timeout_s: float
+) -> bytes:
+    """The answer of a plugin's reviewer, as programs print it. Raises ReviewFailure, whatever comes out of it."""
+    name, plugin = settings.name, settings.plugin
+    inner = await extensions.reviewer(plugin)
+    try:
+        answer = await run_detached(partial(_answer, inner, request), name=f"reviewer {name}", timeout_s=timeout_s)
+    except TimeoutError as error:
+        extensions.note(plugin, f"reviewer {name}: no answer in {settings.timeout_s:g} s")
+        raise ReviewerTimeout(f"no answer in {settings.timeout_s:g} s") from error
+    except DetachedFailure as error:
+        extensions.note(plugin, f"reviewer {name}: {error}", trace=error.trace)
+        raise ReviewFailure(f"it failed: {error.kind}; the daemon's log has the trace") from error
+    if isinstance(answer, str):
+        raise ReviewReplyInvalid(answer)
+    if len(answer) > MOST_ANSWER_BYTES:
+        raise ReviewReplyInvalid(f"the answer is larger than {MOST_ANSWER_BYTES >> 20} MB")
+    return answer
+
+
+def _answer(inner: Reviewer, request: ReviewRequest) -> bytes | str:
+    """In the plugin's thread: the answer as JSON, or why it is none. Nothing of the plugin's own gets out."""
+    try:
+        reply: object = anyio.run(inner.review, request)
+    except ReviewFailure as error:
+        code = next(code for kind in type(error).__mro__ for code, known in FAILURES.items() if kind is known)
+        reason = error.message if type(error.message) is str else "(no message)"
+        return msgspec.json.encode({"verdict": "failed", "code": code, "reason": escaped(reason[:2000])})
+    if type(reply) is not ReviewReply:
+        return f"the answer is a {escaped(type(reply).__name__)[:100]}"
+    try:
+        return msgspec.json.encode(reply)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        return f"the answer can't be read: {escaped(str(error))[:300]}"

@@ -1,10 +1,10 @@
 """The workspace on this machine's disk, behind `ports/`.
 
-Begin with `local.py` (reads, listings) and `atomic_write.py` (one durable change).
+Begin with `local.py` (reads, listings, scans) and `atomic_write.py` (one durable change).
 
 confine, disk, own_files    paths to handles, system calls, the daemon's own files
 temporary_file              the new content, with the old one's metadata
-scanner, watcher, inotify, notifier, ignore    what is there, and what changes
-workers, worker_process, local_parser, grammars    parsing and costly work in processes
+watcher, notifier, ignore   what changes, and what is left out
+workers, worker_process, local_parser    parsing and costly work in processes
 process_lock, scratch_check    one daemon per workspace; a policy's check command
 """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from orchestrator.core.content import digest_of
@@ -16,6 +18,7 @@ from orchestrator.core.errors import (
     FileTooLarge,
     NotAFile,
     NotARegularFile,
+    OrchestratorError,
     PathError,
     SymlinkRefused,
     escaped,
@@ -23,7 +26,16 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile, Watcher
+from orchestrator.ports.workspace import (
+    DiskChange,
+    FileBytes,
+    FileStat,
+    ListedName,
+    Scanned,
+    ScanResult,
+    TempFile,
+    Watcher,
+)
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import (
     Confinement,
@@ -37,7 +49,6 @@ from orchestrator.workspace.confine import (
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
-from orchestrator.workspace.scanner import Scanner
 from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
 
@@ -67,7 +78,6 @@ class LocalWorkspace:
         self._disk, self._step = disk, step
         self._uid = os.getuid() if uid is None else uid
         self.ignore = IgnoreRules(self._at)
-        self._scanner = Scanner(self._at, self.ignore, uid=self._uid)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -131,8 +141,33 @@ class LocalWorkspace:
         return listed
 
     def scan(self) -> ScanResult:
+        """The files in path order, and how many names were left out, by reason."""
         self.ignore.refresh()
-        return self._scanner.scan()
+        files: list[Scanned] = []
+        skipped: Counter[str] = Counter()
+
+        def take(folder: str) -> Iterator[str]:
+            rules = self.ignore.folder(folder)
+            for name, path, found in self._entries(folder, skipped):
+                mode = found.st_mode
+                if not valid_name(name):
+                    skipped["names that break the name rule"] += 1
+                elif rules.ignores(name, directory=stat.S_ISDIR(mode)):
+                    skipped["ignored"] += 1
+                elif stat.S_ISLNK(mode):
+                    skipped["symbolic links"] += 1
+                elif found.st_dev != self._at.device:
+                    skipped["on another file system"] += 1
+                elif stat.S_ISDIR(mode):
+                    yield path
+                elif stat.S_ISREG(mode):
+                    files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
+                else:
+                    skipped["devices, sockets and pipes"] += 1
+
+        self._walk(take)
+        files.sort(key=lambda item: item.path)
+        return ScanResult(tuple(files), dict(skipped))
 
     # --- changing ---------------------------------------------------------------------
 
@@ -142,7 +177,43 @@ class LocalWorkspace:
     # --- recovery ---------------------------------------------------------------------
 
     def temps(self) -> list[TempFile]:
-        return self._scanner.temps()
+        """Regular files of our uid with our prefix, anywhere in the tree, ignored directories too."""
+        leftovers: list[TempFile] = []
+
+        def take(folder: str) -> Iterator[str]:
+            for name, path, found in self._entries(folder, Counter()):
+                if found.st_dev != self._at.device:
+                    continue
+                if stat.S_ISDIR(found.st_mode):
+                    if name != ".git" and valid_name(name):
+                        yield path
+                elif is_temp(name) and stat.S_ISREG(found.st_mode) and found.st_uid == self._uid:
+                    leftovers.append(TempFile(WorkspacePath(path), name))
+
+        self._walk(take)
+        return leftovers
+
+    @staticmethod
+    def _walk(take: Callable[[str], Iterator[str]]) -> None:
+        """From the root (`""`) on, into every directory that `take` yields."""
+        pending = [""]
+        while pending:
+            pending.extend(take(pending.pop()))
+
+    def _entries(self, folder: str, skipped: Counter[str]) -> Iterator[tuple[str, str, os.stat_result]]:
+        prefix = f"{folder}/" if folder else ""
+        stat_at, hides = self._disk.stat_at, self._at.hides
+        try:
+            with self._at.directory(WorkspacePath(folder or ".")) as handle:
+                for name in self._disk.names(handle):
+                    with suppress(FileNotFoundError):
+                        found = stat_at(handle, name)
+                        if not hides(found):
+                            yield name, prefix + name, found
+        except FileNotFound:
+            return  # gone since its parent was read
+        except (OrchestratorError, OSError):
+            skipped["directories that can't be read"] += 1
 
     def read_temp(self, temp: TempFile) -> FileBytes | None:
         try:

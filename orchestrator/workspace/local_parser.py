@@ -1,21 +1,26 @@
-"""Outlines by content, computed in a worker process."""
+"""Outlines by content: by tree-sitter grammars, each loaded from its wheel on first use, in a worker process."""
 
 from __future__ import annotations
 
+import importlib
+import time
 from collections import OrderedDict
-from functools import partial
+from functools import cache, partial
+from importlib import resources
+from typing import Final
 
 import msgspec
+import tree_sitter
 from anyio import to_thread
 
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.outline.parsed import parsed_outline
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
 from orchestrator.logs import logger
 from orchestrator.ports.workers import Workers
-from orchestrator.workspace.grammars import encoded_outline
 
 LIMIT_S = 4.0
 """For one text. 20,000 lines of Python take 0.4 s."""
@@ -78,3 +83,118 @@ async def _plain(data: bytes) -> Outline | None:
 def _outlined_plainly(data: bytes) -> Outline | None:
     document = decode(data)
     return plain_outline(document.lines) if document is not None else None
+
+
+CHUNK_BYTES = 64 * 1024
+"""What the parser is given at a time: only a source that is called can be stopped."""
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """A language, and the query that finds its definitions."""
+
+    name: str
+    language: tree_sitter.Language
+    query: tree_sitter.Query
+
+
+class _Wheel(msgspec.Struct, frozen=True):
+    """Where a grammar comes from. `tags`: the wheels whose tags.scm fit it; `own`: our queries beside them."""
+
+    module: str
+    tags: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    function: str = "language"
+
+
+def _wheel(name: str, *, tagged: bool = True) -> _Wheel:
+    module = f"tree_sitter_{name.replace('-', '_')}"
+    return _Wheel(module, (module,) if tagged else (), (name,))
+
+
+_JAVASCRIPT = "tree_sitter_javascript"
+_TYPESCRIPT = _Wheel(
+    "tree_sitter_typescript",
+    (_JAVASCRIPT, "tree_sitter_typescript"),
+    ("javascript", "typescript"),
+    "language_typescript",
+)
+
+WHEELS: Final = {
+    **{name: _wheel(name) for name in "python javascript go rust java c cpp ruby".split()},
+    **{name: _wheel(name, tagged=False) for name in "c-sharp bash json yaml toml html css markdown".split()},
+    "typescript": _TYPESCRIPT,
+    "tsx": msgspec.structs.replace(_TYPESCRIPT, function="language_tsx"),
+    "php": msgspec.structs.replace(_wheel("php"), function="language_php"),
+}
+"""By the names of `core.text.outline.languages`."""
+
+
+@cache
+def load(name: str) -> Grammar | None:
+    """The grammar; None, with a line in the log, where its wheel is missing or does not fit."""
+    try:
+        return _loaded(name, WHEELS[name])
+    except (ImportError, AttributeError, ValueError, OSError) as error:
+        logger("grammars").warning("texts are outlined without their grammar", language=name, error=str(error))
+        return None
+
+
+def outlined(language: str, data: bytes, limit_s: float) -> Outline | None:
+    """The outline of a file's bytes; None where they are no text.
+
+    Without a grammar, or when parsing takes over half of the time: by indentation and headings.
+    """
+    document = decode(data)
+    if document is None:
+        return None
+    grammar = load(language)
+    parsed = _parsed(grammar, document, limit_s / 2) if grammar is not None else None
+    return parsed if parsed is not None else plain_outline(document.lines)
+
+
+def encoded_outline(language: str, data: bytes, limit_s: float) -> bytes:
+    """As `outlined`, in MessagePack."""
+    return msgspec.msgpack.encode(outlined(language, data, limit_s))
+
+
+def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | None:
+    data = document.text.encode("utf-8", "replace")
+    until = time.monotonic() + limit_s
+    try:
+        tree = tree_sitter.Parser(grammar.language).parse(
+            lambda at, _: data[at : at + CHUNK_BYTES],
+            encoding="utf8",
+            progress_callback=lambda at, error: time.monotonic() > until,
+        )
+    except ValueError:  # "Parsing failed": stopped by the callback
+        return None
+    # Without a progress callback: with one, the second query of a process crashes (tree-sitter 0.26).
+    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
+    return parsed_outline(grammar.name, tree.root_node, matches, data)
+
+
+def _loaded(name: str, wheel: _Wheel) -> Grammar:
+    language = tree_sitter.Language(getattr(importlib.import_module(wheel.module), wheel.function)())
+    own = resources.files("orchestrator.workspace").joinpath("queries")
+    source = "\n".join(
+        [
+            *(str(importlib.import_module(module).TAGS_QUERY) for module in wheel.tags),
+            *(own.joinpath(f"{name}.scm").read_text(encoding="utf-8") for name in wheel.own),
+        ]
+    )
+    query = tree_sitter.Query(language, source)
+    _spare(query, source.encode())
+    return Grammar(name, language, query)
+
+
+def _spare(query: tree_sitter.Query, source: bytes) -> None:
+    """Switch off what an outline has no use for: the uses of names, and definitions with their comments.
+
+    `(comment)* @doc . (function …)` takes minutes for 85,000 comments in a row; our own queries have those
+    definitions without, and what is above one is found by its line.
+    """
+    for pattern in range(query.pattern_count):
+        text = source[query.start_byte_for_pattern(pattern) : query.end_byte_for_pattern(pattern)]
+        wanted = b"@definition." in text or b"@above" in text
+        if not wanted or b"(comment)*" in text:
+            query.disable_pattern(pattern)

@@ -1,12 +1,21 @@
-"""Watches the tree for changes with inotify, directory by directory."""
+"""Watches the tree for changes with inotify, directory by directory.
+
+Called directly, because watchfiles keeps three things from us: that the queue overflowed, which
+folders it could not watch, and (it follows links) that it watches outside the workspace.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import os
+import struct
+import sys
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 import anyio
+import msgspec
 from anyio import to_thread
 
 from orchestrator.core.errors import OrchestratorError
@@ -15,10 +24,23 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
 from orchestrator.ports.workspace import Hints
-from orchestrator.workspace import inotify
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
-from orchestrator.workspace.inotify import Inotify, Notice
+
+IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE = 0x2, 0x4, 0x8
+IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x40, 0x80, 0x100, 0x200
+IN_DELETE_SELF, IN_MOVE_SELF = 0x400, 0x800
+IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED = 0x2000, 0x4000, 0x8000
+IN_ONLYDIR, IN_EXCL_UNLINK, IN_ISDIR = 0x1000000, 0x4000000, 0x40000000
+
+_OF_NAMES = IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE
+WATCHED = IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | _OF_NAMES | IN_ONLYDIR | IN_EXCL_UNLINK
+"""Never that something was opened or read: our own reads would fill the queue."""
+
+WATCHED_ROOT = WATCHED | IN_DELETE_SELF | IN_MOVE_SELF
+
+_HEADER = struct.Struct("iIII")
+_READ_BYTES = 256 * 1024
 
 STEP_S = 0.02
 """Hints are gathered this long before they are reported: one save of an editor is several events."""
@@ -26,11 +48,69 @@ STEP_S = 0.02
 RESCAN_S = 30.0
 """How often everything is looked at while watching is degraded."""
 
-_ADDED = inotify.IN_CREATE | inotify.IN_MOVED_TO
+_ADDED = IN_CREATE | IN_MOVED_TO
 _NO_ROOM = {
     errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
     errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
 }
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """One event, as the kernel gives it; `watch` is -1 for an overflow."""
+
+    watch: int
+    mask: int
+    name: str  # in the watched directory; "" is the directory itself
+
+
+class Inotify:
+    """One notifier. Thread-safe, as the kernel is. Raises OSError; NotImplementedError off Linux."""
+
+    def __init__(self) -> None:
+        if sys.platform != "linux":
+            raise NotImplementedError("inotify is Linux's")
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self.handle = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+
+    def add(self, directory: int, mask: int) -> int:
+        """Watch an open directory, whatever its name is by now; the same one twice gives the same number.
+
+        ENOSPC: the machine's limit of watches is reached.
+        """
+        at = f"/proc/self/fd/{directory}".encode()
+        return self._checked(self._libc.inotify_add_watch(self.handle, at, ctypes.c_uint32(mask)))
+
+    def remove(self, watch: int) -> None:
+        """Watch it no more; one that is gone already is no error."""
+        try:
+            self._checked(self._libc.inotify_rm_watch(self.handle, watch))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+
+    def read(self) -> Iterator[Notice]:
+        """What waits in the queue now."""
+        while True:
+            try:
+                data = os.read(self.handle, _READ_BYTES)
+            except BlockingIOError:
+                return
+            at = 0
+            while at < len(data):
+                watch, mask, _, length = _HEADER.unpack_from(data, at)
+                at += _HEADER.size
+                yield Notice(watch, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
+                at += length
+
+    def close(self) -> None:
+        os.close(self.handle)
+
+    @staticmethod
+    def _checked(result: int) -> int:
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return int(result)
 
 
 class InotifyWatcher:
@@ -108,7 +188,7 @@ class InotifyWatcher:
         rescan: ExternalTrigger | None = None
         with self._lock:
             for notice in kernel.read():
-                if notice.mask & inotify.IN_Q_OVERFLOW:
+                if notice.mask & IN_Q_OVERFLOW:
                     rescan = "overflow"
                     continue
                 folder = self._folders.get(notice.watch)
@@ -122,7 +202,7 @@ class InotifyWatcher:
                 path = f"{folder}/{notice.name}" if folder else notice.name
                 if notice.name in RULE_FILES:
                     rescan = rescan or "watch"
-                if notice.mask & inotify.IN_ISDIR:
+                if notice.mask & IN_ISDIR:
                     if self._of_folder(notice, path):
                         folders.add(WorkspacePath(path))
                         if notice.mask & _ADDED:
@@ -137,15 +217,15 @@ class InotifyWatcher:
 
     def _of_itself(self, notice: Notice, folder: str) -> None:
         """A watched directory's own end."""
-        if notice.mask & inotify.IN_IGNORED:
+        if notice.mask & IN_IGNORED:
             self._forget(notice.watch)
-        if not folder and notice.mask & (inotify.IN_DELETE_SELF | inotify.IN_MOVE_SELF | inotify.IN_UNMOUNT):
+        if not folder and notice.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT):
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
 
     def _of_folder(self, notice: Notice, path: str) -> bool:
         """A directory was added to a watched one or removed; whether that matters."""
-        if notice.mask & inotify.IN_MOVED_FROM:
+        if notice.mask & IN_MOVED_FROM:
             known = path in self._watches
             self._leave(path)
             return known
@@ -177,7 +257,7 @@ class InotifyWatcher:
             return ()
         try:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
-                watch = kernel.add(handle, inotify.WATCHED if folder else inotify.WATCHED_ROOT)
+                watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
                 known = self._folders.get(watch, folder)
                 if known != folder:  # found under a new name, before the move from its old one is reported
                     self._left.add(WorkspacePath(known))

@@ -18,8 +18,7 @@ from orchestrator.core.policy.rules import Plugins, PluginSettings, ProgramSetti
 from orchestrator.extensions.manager import Extensions
 from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure
-from orchestrator.review.plugin_reviewer import plugin_reviewer
-from orchestrator.review.program import program_reviewer
+from orchestrator.review.reviewer_pool import plugin_reviewer, program_reviewer
 from tests.review.conflicts import conflict
 from tests.review.reviewers import reviewer
 from tests.review.service import Form, edited, message, serving

@@ -13,7 +13,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
-from orchestrator.workspace.grammars import outlined
+from orchestrator.workspace.local_parser import outlined
 
 
 def decided(

@@ -25,7 +25,7 @@ from orchestrator.ports.reviewers import (
     ReviewReplyInvalid,
 )
 from orchestrator.review.checked import CheckedReviewer
-from orchestrator.review.plugin_reviewer import plugin_reviewer
+from orchestrator.review.reviewer_pool import plugin_reviewer
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET, conflict
 

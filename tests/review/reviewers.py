@@ -12,7 +12,7 @@ from model_reviewer.__main__ import parse, review
 from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.reviewers import ReviewRequest
 from orchestrator.review.checked import CheckedReviewer
-from orchestrator.review.program import question_of
+from orchestrator.review.reviewer_pool import question_of
 from tests.review.service import Form, base_url
 
 KEY = "key-0123456789-of-the-operator"

@@ -27,8 +27,7 @@ from orchestrator.ports.reviewers import (
     ReviewRequest,
 )
 from orchestrator.review.checked import CheckedReviewer
-from orchestrator.review.program import program_reviewer
-from orchestrator.review.reviewer_pool import HumanReviewer
+from orchestrator.review.reviewer_pool import HumanReviewer, program_reviewer
 from tests.docs.documents import ROOT, blocks
 from tests.review.conflicts import SECRET, conflict
 from tests.review.reviewers import FixedClock

@@ -12,8 +12,8 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.lines import split
 from orchestrator.core.text.outline.languages import LANGUAGES, language_of
 from orchestrator.core.text.symbols import Outline, Symbol
-from orchestrator.workspace import grammars
-from orchestrator.workspace.grammars import WHEELS, outlined
+from orchestrator.workspace import local_parser
+from orchestrator.workspace.local_parser import WHEELS, outlined
 from tests.workspace.sources import EXPECTED, SOURCES
 
 
@@ -74,10 +74,10 @@ def test_what_shares_its_lines_says_so() -> None:
 
 
 def test_a_missing_wheel_leaves_an_outline_by_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(grammars.WHEELS, "python", grammars._Wheel("tree_sitter_not_there"))
-    grammars.load.cache_clear()
+    monkeypatch.setitem(local_parser.WHEELS, "python", local_parser._Wheel("tree_sitter_not_there"))
+    local_parser.load.cache_clear()
     found = outline("python", "class A:\n    def f(self):\n        pass\n")
-    grammars.load.cache_clear()
+    local_parser.load.cache_clear()
     assert (found.language, found.parsed) == ("text", False)
     assert rows(found) == ["class A 1-3", "method A.f 2-3"]
 

@@ -17,9 +17,8 @@ from orchestrator.ports.workspace import Hints, Watcher
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.ignore import IgnoreRules
-from orchestrator.workspace.inotify import Inotify
 from orchestrator.workspace.notifier import FilesWatcher
-from orchestrator.workspace.watcher import InotifyWatcher
+from orchestrator.workspace.watcher import Inotify, InotifyWatcher
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
 

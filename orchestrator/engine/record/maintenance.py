@@ -29,8 +29,7 @@ from orchestrator.core.ids import Digest, Seq, parse_digest, parse_seq, show
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter, Redaction
-from orchestrator.ports.maintenance import ArchivedFile, JournalMaintenance
+from orchestrator.ports.journal import ArchivedFile, EventFilter, JournalMaintenance, Redaction
 
 DAY_MS = 24 * 60 * 60 * 1000
 

@@ -16,7 +16,7 @@ from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
-from orchestrator.workspace.grammars import outlined
+from orchestrator.workspace.local_parser import outlined
 from tests.core.decisions.fixtures import facts, new_data
 
 

@@ -11,7 +11,7 @@ from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge
 from orchestrator.core.text.merging.definitions import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
-from orchestrator.workspace.grammars import outlined
+from orchestrator.workspace.local_parser import outlined
 
 
 def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | MergeConflict:
