@@ -40,7 +40,7 @@ class Count(Params, frozen=True):
 def test_a_new_operation_is_a_command_with_the_options_of_its_parameters() -> None:
     command = OperationCommand(Operation("count_lines", Count, Done, "Count lines: how many.", operator_only=True))
     context = click.Context(command, info_name="lines")
-    assert (command.name, command.get_short_help_str(80)) == ("lines", "Count lines.")
+    assert (command.name, command.get_short_help_str(80)) == ("count lines", "Count lines.")
     usage = " ".join(command.get_help(context).split())
     assert usage.startswith("Usage: lines [OPTIONS] PATH @N Count lines: how many.")
     for option in ("--below TEXT Where.", "--glob TEXT", "--quick", "--most INTEGER At most. [default: 7]", "--json"):

@@ -71,35 +71,25 @@ def _policy_text(settings: Settings, typed: dict[str, Any]) -> None:
     typed |= {"text": text_of(name), "source": name}
 
 
+policy_check = OperationCommand(
+    POLICY_CHECK,
+    about="Check a policy file; changes nothing.",
+    hide=("text", "source"),
+    options=(click.Argument(["file"], metavar="FILE|-"),),
+    prepare=_policy_text,
+)
+
+
 def _assemble() -> None:
-    """The commands by hand, and for every other operation that is called by one, the usual."""
+    """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
     groups = {name: InOrder(name, help=about) for name, about in GROUPS.items()}
-    check = OperationCommand(
-        POLICY_CHECK,
-        about="Check a policy file; changes nothing.",
-        hide=("text", "source"),
-        options=(click.Argument(["file"], metavar="FILE|-"),),
-        prepare=_policy_text,
-    )
-    for group, commands in (
-        (orchestrator, (daemon.up, daemon.stop, daemon.mcp, daemon.completion, journal.replay, *groups.values())),
-        (orchestrator, (files.open_file, files.search, files.diff, files.blame, journal.log)),
-        (orchestrator, (files.patch, files.edit, files.write)),
-        (groups["approver"], (daemon.approver_reset,)),
-        (groups["conflicts"], (conflicts.conflicts_list, conflicts.conflicts_show, conflicts.conflicts_resolve)),
-        (groups["lease"], (files.reserve,)),
-        (groups["policy"], (check,)),
-        (groups["journal"], (journal.query, journal.export, journal.checkpoint, journal.redact, journal.rebuild)),
-        (groups["journal"], (journal.archive, daemon.verify, daemon.backup, daemon.restore, daemon.adopt)),
-        (groups["journal"], (daemon.reset,)),
-    ):
-        for command in commands:
-            group.add_command(command)
-    for operation in OPERATIONS:
-        *above, name = operation.words.split() or [""]
-        group = groups[above[0]] if above and above[0] in groups else orchestrator
-        if name and not name.startswith("-") and name not in group.commands:
-            group.add_command(OperationCommand(operation))
+    by_hand = (each for module in (daemon, files, conflicts, journal) for each in vars(module).values())
+    for command in (*groups.values(), policy_check, *by_hand, *map(OperationCommand, OPERATIONS)):
+        if isinstance(command, click.Command) and command.name:
+            *above, name = command.name.split()
+            group = groups[above[0]] if above and above[0] in groups else orchestrator
+            if not name.startswith("-") and name not in group.commands:
+                group.add_command(command, name)
 
 
 _assemble()

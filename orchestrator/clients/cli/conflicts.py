@@ -48,7 +48,7 @@ def conflicts_list(settings: Settings, params: c.ListConflicts) -> int:
     return settings.show(c.Conflicts(conflicts=found))
 
 
-@click.command("show", cls=Command)
+@click.command("conflicts show", cls=Command)
 @click.argument("conflict", metavar="@N")
 @click.pass_obj
 def conflicts_show(settings: Settings, conflict: str) -> int:

@@ -176,7 +176,7 @@ def _alone(settings: Settings, work: Callable[..., Awaitable[r.Result]], *argume
     return settings.show(anyio.run(work, *arguments))
 
 
-@click.command("reset", cls=Command)
+@click.command("approver reset", cls=Command)
 @click.pass_obj
 def approver_reset(settings: Settings) -> int:
     """Replace the code; asks for the old one, prints the new one, this once.
@@ -220,7 +220,7 @@ def backup(settings: Settings, params: JournalBackup) -> int:
     return _alone(settings, backup, settings.root, settings.state_directory, target)
 
 
-@click.command(cls=Command)
+@click.command("journal restore", cls=Command)
 @click.argument("directory", metavar="DIR")
 @click.option("--another-journal", is_flag=True, help="Also a backup of another workspace's journal.")
 @click.pass_obj
@@ -231,7 +231,7 @@ def restore(settings: Settings, directory: str, another_journal: bool) -> int:
     return settings.show(restore(settings.root, settings.state_directory, directory, another_journal=another_journal))
 
 
-@click.command(cls=Command)
+@click.command("journal adopt", cls=Command)
 @click.pass_obj
 def adopt(settings: Settings) -> int:
     """Go on with a journal that is behind the files, as after a restore; the daemon must be stopped.
@@ -243,7 +243,7 @@ def adopt(settings: Settings) -> int:
     return _alone(settings, adopt, settings.root, settings.state_directory)
 
 
-@click.command(cls=Command)
+@click.command("journal reset", cls=Command)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def reset(settings: Settings, yes: bool) -> int:

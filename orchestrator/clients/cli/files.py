@@ -35,7 +35,6 @@ search = OperationCommand(
 
 @command(
     READ_FILE,
-    name="open",
     hide=("max_tokens", "line_numbers"),
     options=(click.Option(["--numbers/--no-numbers"], default=None, help="Number the lines; default: on a terminal."),),
 )

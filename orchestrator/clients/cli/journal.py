@@ -54,7 +54,7 @@ archive = OperationCommand(
 
 @command(
     k.JOURNAL_QUERY,
-    name="log",
+    words="log",
     defaults={"limit": 20},
     options=(
         click.Option(["--follow", "-f"], is_flag=True, help="Show events as they happen; PATH is then a glob."),

@@ -56,7 +56,7 @@ class OperationCommand(click.Command):
         operation: AnyOperation,
         run: Callable[..., int] | None = None,
         *,
-        name: str | None = None,
+        words: str | None = None,
         about: str | None = None,
         hide: tuple[str, ...] = (),
         defaults: Mapping[str, Any] | None = None,
@@ -67,7 +67,7 @@ class OperationCommand(click.Command):
     ) -> None:
         about = about or operation.summary
         brief = re.split(r"[.:;]", about, maxsplit=1)[0] + "."
-        super().__init__(name or operation.words.split()[-1], help=about, short_help=brief)
+        super().__init__(words or operation.words, help=about, short_help=brief)
         self._operation, self._run, self._prepare = operation, run, prepare
         self._hide, self._defaults, self._options = hide, dict(defaults or {}), options
         self._files, self._flags = files, flags
