@@ -6,14 +6,14 @@ import asyncio
 import sqlite3
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+import aiosqlite
 import msgspec
 from anyio import CancelScope, to_thread
 
@@ -59,7 +59,7 @@ class JournalReader:
         self.state_dir = state_dir
         self._path = state_dir / FILE_NAME
         self._blobs = Blobs(state_dir)
-        self._reads = ExitStack()
+        self._reads = AsyncExitStack()
         self.head = Seq(0)
         self.id = ""
         self._archive = Archive(state_dir / ARCHIVE)
@@ -67,9 +67,16 @@ class JournalReader:
         self._pause_s = 0.0
         """Between two slices of a verification, for callers that need the interpreter; 0 where nobody is served."""
 
-    def _open_readers(self) -> None:
-        """Blocking."""
-        self._events, self._points, self._contents = (self._reads.enter_context(Reader(self._path)) for _ in range(3))
+    async def _open_readers(self) -> None:
+        self._events = await self._reader()
+        self._points = await self._reader()
+        self._contents = await self._reader()
+
+    async def _reader(self) -> aiosqlite.Connection:
+        reader = aiosqlite.Connection(partial(open_reader, self._path), iter_chunk_size=1000)
+        reader._thread.daemon = True  # else a program that fails before it closes the journal never ends
+        self._reads.push_async_callback((await reader).close)
+        return reader
 
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
@@ -128,14 +135,14 @@ class JournalReader:
         if not 0 < seq <= self.head:
             return None
         segment = self._holding(seq)
-        row = await self._points.one(sql("event"), (seq,))
+        row = await self._one(self._points, sql("event"), (seq,))
         segment = segment or self._holding(seq)  # it may be archived, or brought back, under the query
         if row is None and segment is not None:
             (row,) = await to_thread.run_sync(self._archive.select, segment, sql("event"), (seq,))
         return recorded_of(row) if row is not None else None
 
     async def blob(self, digest: Digest) -> bytes | None:
-        row = await self._contents.one(sql("blob"), (digest,))
+        row = await self._one(self._contents, sql("blob"), (digest,))
         if row is None:
             return None
         size, data = row
@@ -144,7 +151,7 @@ class JournalReader:
         return await to_thread.run_sync(self._blobs.read, digest, size, data)
 
     async def has_blob(self, digest: Digest) -> bool:
-        return await self._points.one(sql("has_blob"), (digest,)) is not None
+        return await self._one(self._points, sql("has_blob"), (digest,)) is not None
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
         values = (path, _END if before is None else before, limit)
@@ -154,11 +161,11 @@ class JournalReader:
         return next(iter(await self._versions("version_at", (path, at))), None)
 
     async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
-        rows = await self._events.all(sql("tree_at"), (after, at, limit))
+        rows = await self._all(self._events, sql("tree_at"), (after, at, limit))
         return [version_of(row) for row in rows]
 
     async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
-        return {Digest(row[0]) for row in await self._points.all(sql("lacking"), (_listed(digests),))}
+        return {Digest(row[0]) for row in await self._all(self._points, sql("lacking"), (_listed(digests),))}
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         return next(iter(await self._versions("version_with", (path, digest))), None)
@@ -167,23 +174,23 @@ class JournalReader:
         return await self._versions("moved_away", (_listed(paths),))
 
     async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
-        rows = await self._points.all(sql("histories"), (_listed(paths),))
+        rows = await self._all(self._points, sql("histories"), (_listed(paths),))
         return await _decoded(partial(_by_path, paths, rows), rows)
 
     async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
-        rows = await self._points.all(sql("modes"), (_listed(paths),))
+        rows = await self._all(self._points, sql("modes"), (_listed(paths),))
         by_path = groupby(rows, key=itemgetter(0))
         return {path: tuple((Seq(at), mode) for _, at, mode in known) for path, known in by_path}
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
-        undos = [await self.event(seq) for (seq,) in await self._points.all(sql("undos"))]
+        undos = [await self.event(seq) for (seq,) in await self._all(self._points, sql("undos"), ())]
         events = [undo.event for undo in undos if undo is not None]
         return [(event.change, event.provenance.reverts) for event in events if isinstance(event, ChangeApplied)]
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
         values = (path, after, min(until, self.head))
-        rows = await self._points.all(sql("versions_between"), values)
-        events = await self._events.all(sql("events_of_versions"), values)
+        rows = await self._all(self._points, sql("versions_between"), values)
+        events = await self._all(self._events, sql("events_of_versions"), values)
         recorded = {event.seq: event for event in await _decoded(partial(_recorded, events), events)}
         found: list[KnownVersion] = []
         for row in map(version_of, rows):
@@ -194,11 +201,11 @@ class JournalReader:
         return found
 
     async def snapshots(self) -> list[Snapshot]:
-        rows = await self._points.all(sql("snapshots"))
+        rows = await self._all(self._points, sql("snapshots"), ())
         return [Snapshot(Seq(row[0]), *row[1:]) for row in rows]
 
     async def snapshot(self, seq: int) -> bytes:
-        row = await self._contents.one(sql("snapshot_data"), (seq,))
+        row = await self._one(self._contents, sql("snapshot_data"), (seq,))
         if row is None:
             raise JournalCorrupt(f"the snapshot at @{seq} is not there")
         hash_, digest, version, seal, packed = row
@@ -229,7 +236,7 @@ class JournalReader:
         for segment in self.segments:
             if len(rows) < limit:
                 rows += await to_thread.run_sync(self._archive.select, segment, sql("holding"), (inside, limit))
-        rows += await self._events.all(sql("holding"), (inside, limit))
+        rows += await self._all(self._events, sql("holding"), (inside, limit))
         return tuple(Seq(seq) for seq in sorted({seq for (seq,) in rows})[:limit])
 
     def _holding(self, seq: int) -> Segment | None:
@@ -247,35 +254,18 @@ class JournalReader:
         query, values = select(wanted, after=after, until=until, limit=limit, newest=newest)
         if segment is not None:
             return await to_thread.run_sync(self._archive.select, segment, query, values)
-        return await self._events.all(query, values)
+        return await self._all(self._events, query, values)
 
     async def _versions(self, query: str, values: tuple[Any, ...]) -> list[VersionRow]:
-        return [version_of(row) for row in await self._points.all(sql(query), values)]
+        return [version_of(row) for row in await self._all(self._points, sql(query), values)]
 
+    async def _one(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> Any:
+        rows = await self._all(connection, statement, values)
+        return rows[0] if rows else None
 
-class Reader(AbstractContextManager["Reader"]):
-    """A connection that can only read, and its thread: one query at a time. It ends with the program, closed or not."""
-
-    def __init__(self, path: Path) -> None:
-        """Blocking. Raises as `open_reader`."""
-        self._path, self._connection = path, open_reader(path)
-        self._thread = ThreadPoolExecutor(1, "journal-reader")
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
-        self._connection.close()
-
-    async def all(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Every row that a query finds. Raises JournalCorrupt and the like."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._fetch, statement, values)
-
-    async def one(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
-        """The first row; None where there is none."""
-        return next(iter(await self.all(statement, values)), None)
-
-    def _fetch(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
+    async def _all(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> list[Any]:
         with naming_trouble(self._path):
-            return self._connection.execute(statement, values).fetchall()
+            return list(await connection.execute_fetchall(statement, values))
 
 
 def _listed(values: Iterable[str]) -> str:

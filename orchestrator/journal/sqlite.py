@@ -120,7 +120,7 @@ class SqliteJournal(JournalReader):
             self.head = Seq(head)
             (self.id,) = self._lookup.execute(sql("journal_id")).fetchone()
             self.segments = segments_of(self._lookup)
-        await to_thread.run_sync(self._open_readers)
+        await self._open_readers()
         if self._writer is not None:
             self._writer.start()
             await to_thread.run_sync(self._keep_mark, self.here)
@@ -180,7 +180,7 @@ class SqliteJournal(JournalReader):
         with CancelScope(shield=True):
             writer, self._writer = self._writer, None
             await to_thread.run_sync(self._packers.shutdown)
-            await to_thread.run_sync(self._reads.close)
+            await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
                 if self.id:  # else the opening failed before it was read
@@ -291,7 +291,7 @@ class SqliteJournal(JournalReader):
         await self.append(AppendBatch((), Origin()), TransactionHook(inside=partial(keep, row), name="snapshot"))
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
-        row = await self._points.one(sql("stored_payload"), (event.target,))
+        row = await self._one(self._points, sql("stored_payload"), (event.target,))
         if row is None:
             self._refuse_archived(event.target)
             raise VersionUnknown(f"the journal has no event {show(event.target)}")
