@@ -23,8 +23,8 @@ from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.record.folded_state import Progress, restored
 from orchestrator.engine.record.maintenance import backup_place
-from orchestrator.engine.record.snapshots import Progress, restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside

@@ -49,7 +49,6 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.reads.blame import Blamer
-from orchestrator.engine.reads.changes_since import ChangeSummaries
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
@@ -58,9 +57,8 @@ from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
+from orchestrator.engine.record.folded_state import Snapshotter, StateCheck
 from orchestrator.engine.record.maintenance import Maintenance
-from orchestrator.engine.record.snapshots import Snapshotter
-from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
 from orchestrator.engine.record.verification import CheckpointSigner, Verification
 from orchestrator.engine.services import Services
@@ -157,7 +155,7 @@ class Engine:
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(JOURNAL_QUERY, auditor.journal_query),
             handled_by(history.BLAME, Blamer(services, observer).blame),
-            handled_by(history.CHANGES_SINCE, ChangeSummaries(services).changes_since),
+            handled_by(history.CHANGES_SINCE, travel.changes_since),
             handled_by(history.TREE_AT, travel.tree_at),
             handled_by(history.CONTENT_AT, travel.content_at),
             handled_by(REPLAY_CHECK, checks.replay_check),

@@ -10,7 +10,7 @@ from orchestrator.core.events.files import ContentSearched, DirectoryListed, Fil
 from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.state import FrozenState, State, freeze
-from orchestrator.engine.record.snapshots import encoded
+from orchestrator.engine.record.folded_state import encoded
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent

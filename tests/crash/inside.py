@@ -27,7 +27,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.record.snapshots import restored
+from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.services import Background, Services
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.signatures import KeyFile

@@ -14,7 +14,7 @@ from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.state import State, encode, freeze
 from orchestrator.core.projections.versions import HISTORY_VERSION
-from orchestrator.engine.record.snapshots import restored
+from orchestrator.engine.record.folded_state import restored
 from orchestrator.journal import queries as reading_module
 from orchestrator.journal import startup_checks, versions
 from orchestrator.journal.database_file import FILE_NAME

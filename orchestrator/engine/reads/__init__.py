@@ -5,6 +5,6 @@ Begin with file_reads.py: a read brings the journal up to date with the disk, sh
 - file_reads, listing, search: files, names and matching lines as they are now, and old versions of a file
 - history, tree_diffs: the versions of a file; diffs of a file and of the whole tree
 - blame: who brought each line of a file in
-- changes_since, time_travel: changes after a version, the tree at one
+- time_travel: changes after a version, the tree at one
 - read_regions, stale_read_notices: what a session read, what of it others changed, and the notice of it
 """

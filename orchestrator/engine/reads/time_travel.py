@@ -1,18 +1,40 @@
-"""tree_at and content_at: the tracked files at any point."""
+"""changes_since, tree_at and content_at: the tracked files at any point, and what happened to them after one."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Literal
+
+import anyio.lowlevel
+import msgspec
+from anyio import to_thread
 
 from orchestrator.api import history as t
 from orchestrator.api import results as r
+from orchestrator.core.change import PathChange
 from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
-from orchestrator.core.events.files import DirectoryListed
-from orchestrator.core.ids import Seq, show
+from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.codec import CHANGE_TAGS
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    DirectoryListed,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    path_changes,
+)
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import VersionRow
+from orchestrator.core.text.answer_space import json_size, size
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
+
+BATCH = 200
+
+NEXT_BYTES = 600
 
 
 class TimeTravel:
@@ -98,3 +120,119 @@ class TimeTravel:
             data=data[params.offset : end],
             next=end if end < len(data) else None,
         )
+
+    async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:
+        head = self._s.journal.head
+        after = self._s.past.position(params.version, parameter="version")
+        globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
+        changes: list[t.PathChanged] = []
+        left_out, more, at, skip = 0, False, after, params.skip
+        room = call.room.framed().less(NEXT_BYTES)
+        wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
+        async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
+            await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long
+            more = len(changes) >= params.limit
+            targets = _move_targets(recorded)
+            for number, change in enumerate(() if more else path_changes(recorded.event)):
+                if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
+                    continue
+                if not self._s.permissions.listable(caller, change.path):
+                    left_out += 1
+                    continue
+                # A move is listed with its new path, if that is listed.
+                target = targets.get(change.path) if change.after is None else None
+                if (
+                    target is not None
+                    and self._s.permissions.listable(caller, target)
+                    and (globs is None or globs.match(target))
+                ):
+                    continue
+                row = await self._row(caller, recorded, change)
+                cost = json_size(row)
+                if changes and cost > room.bytes:
+                    more, skip = True, number
+                    break
+                room = room.less(cost)
+                changes.append(row)
+            if more:
+                break
+            at, skip = recorded.seq, 0
+        event = DirectoryListed(operation=call.operation.name, path=ROOT, globs=params.globs, entries=len(changes))
+        await self._s.notes.note_shown(caller, call, event)
+        return t.Changes(
+            changes=tuple(changes),
+            head=show(at if more else head),
+            more=more,
+            next=_next(params, show(at), skip) if more else None,
+            left_out=left_out,
+        )
+
+    async def _row(self, caller: Caller, recorded: Recorded, change: PathChange) -> t.PathChanged:
+        event = recorded.event
+        ours = event if isinstance(event, ChangeApplied) else None
+        why = ours.provenance if ours else None
+        counts = await self._counts(change) if self._s.permissions.readable(caller, change.path) else None
+        source = change.moved_from
+        return t.PathChanged(
+            version=show(recorded.seq),
+            at=recorded.at,
+            path=change.path,
+            kind=_kind(event, change),
+            by="change" if ours else "external",
+            operation=why.operation if why else None,
+            agent=recorded.agent or getattr(event, "by", None) or (None if ours else "outside"),
+            session=recorded.session,
+            task=show(why.task) if why and why.task else None,
+            change=show(ours.change) if ours else None,
+            moved_from=source if source is not None and self._s.permissions.listable(caller, source) else None,
+            reverts=tuple(map(show, why.reverts)) if why else (),
+            added=counts[0] if counts else None,
+            removed=counts[1] if counts else None,
+        )
+
+    async def _counts(self, change: PathChange) -> tuple[int, int] | None:
+        """Lines added and removed; None where a content is binary or not kept."""
+        if change.moved_from is not None:
+            return 0, 0
+        hunks = change.hunks
+        if change.binary:
+            return None
+        if not hunks and change.before != change.after:
+            old, new = await self._document(change.before), await self._document(change.after)
+            if old is None or new is None:
+                return None
+            hunks = await self._s.contents.line_hunks(old, new)
+        return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
+
+    async def _document(self, digest: Digest | None) -> Document | None:
+        return EMPTY if digest is None else await self._s.contents.kept_text(digest)
+
+
+def _move_targets(recorded: Recorded) -> dict[WorkspacePath, WorkspacePath]:
+    """The new path of each file that an event moved away, by its old one."""
+    event = recorded.event
+    if isinstance(event, ExternalFileRemoved):
+        return {event.path: event.moved_to} if event.moved_to is not None else {}
+    if not isinstance(event, ChangeApplied):
+        return {}
+    return {c.moved_from: c.path for c in event.paths if c.moved_from is not None}
+
+
+def _kind(event: Event, change: PathChange) -> Literal["created", "changed", "deleted", "moved"]:
+    ours = isinstance(event, ChangeApplied)  # of others' changes a missing hash means that it is not known
+    if change.moved_from is not None:
+        return "moved"
+    if isinstance(event, ExternalFileRemoved) or (ours and change.after is None):
+        return "deleted"
+    if isinstance(event, ExternalFileCreated) or (ours and change.before is None):
+        return "created"
+    return "changed"
+
+
+def _next(params: t.ChangesSince, version: str, skip: int) -> str:
+    """The call that goes on."""
+    start = f'version="{version}"' + (f", skip={skip}" if skip else "")
+    globs = f", globs={msgspec.json.encode(params.globs).decode()}" if params.globs else ""
+    limit = f", limit={params.limit}" if params.limit != t.CHANGES_LIMIT else ""
+    called = f"changes_since({start}{globs}{limit})"
+    return called if size(called) <= NEXT_BYTES else f"the same call with {start}"

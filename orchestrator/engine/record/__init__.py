@@ -6,6 +6,5 @@ audit          pages of events, for who may read what they name
 subscriptions  the live feed
 verification   signed checkpoints, `journal verify`, and the check beside the service
 maintenance    backup, archive, collection, redaction
-snapshots      the state kept for the next start, and restored there
-state_check    `journal rebuild --check`, `replay --check`, `journal compare`
+folded_state   kept in snapshots, restored at a start; `journal rebuild --check`, `replay --check`, `journal compare`
 """
