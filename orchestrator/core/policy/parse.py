@@ -162,7 +162,7 @@ class _Reader:
         return msgspec.structs.replace(route, name=route.name or f"route {at}")
 
     def _reviewers(self, table: Mapping[str, Any]) -> tuple[ReviewerSettings, ...]:
-        read = [(at, item) for at, item in self._tables.tables_by(_REVIEWERS, "kind", table, "reviewer")]
+        read = list(self._tables.tables(_REVIEWERS, table, "reviewer"))
         for at, item in read:
             if item.name == PERSON:
                 self._tables.wrong(f"{PERSON!r} is kept for people", "reviewer", at, "name")

@@ -90,31 +90,28 @@ class TableReader:
             return None
         return msgspec.convert({name: table[name] for name in fields if name in table}, kind)
 
-    def tables(self, kind: type[T], whole: Mapping[str, Any], name: str) -> list[tuple[int, T]]:
-        """The structs of `[[name]]` tables that nothing is wrong with, each with its number from 1."""
-        read = ((at, self.table(kind, table, name, at)) for at, table in self._several(whole, name))
-        return [(at, item) for at, item in read if item is not None]
-
-    def tables_by(
-        self, kinds: Mapping[str, type[T]], key: str, whole: Mapping[str, Any], name: str
+    def tables(
+        self, kinds: type[T] | Mapping[str, type[T]], whole: Mapping[str, Any], name: str
     ) -> Iterator[tuple[int, T]]:
-        """The same where a key says which struct a table is."""
-        for at, table in self._several(whole, name):
-            if (kind := kinds.get(str(table.get(key)))) is None:
-                self.wrong(f"is one of {' | '.join(kinds)}", name, at, key)
-            elif (item := self.table(kind, table, name, at, known=(key,))) is not None:
+        """The structs of `[[name]]` tables that nothing is wrong with, each with its number from 1.
+
+        Of several kinds the table's `kind` says which it is.
+        """
+        tables = whole.get(name, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            self.wrong(f"{name}s are written as [[{name}]] tables", name)
+            return
+        for at, table in enumerate(tables, 1):
+            known = () if isinstance(kinds, type) else ("kind",)
+            kind = kinds if isinstance(kinds, type) else kinds.get(str(table.get("kind")))
+            if kind is None and not isinstance(kinds, type):
+                self.wrong(f"is one of {' | '.join(kinds)}", name, at, "kind")
+            elif kind is not None and (item := self.table(kind, table, name, at, known=known)) is not None:
                 yield at, item
 
     def field(self, kind: type[msgspec.Struct], name: str, value: object, *place: str | int) -> None:
         """Note what is wrong with a value for one field of a struct."""
         self._value(_fields(kind)[name].type, value, *place)
-
-    def _several(self, whole: Mapping[str, Any], name: str) -> list[tuple[int, dict[str, Any]]]:
-        tables = whole.get(name, [])
-        if isinstance(tables, list) and all(isinstance(table, dict) for table in tables):
-            return list(enumerate(tables, 1))
-        self.wrong(f"{name}s are written as [[{name}]] tables", name)
-        return []
 
     def _value(self, kind: inspect.Type, value: object, *place: str | int, check: Check | None = None) -> None:
         """Note what is wrong with one value, or with each item of a list."""
