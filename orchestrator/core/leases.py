@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -99,14 +99,11 @@ class Leases(Projection):
 
 # --- requests -----------------------------------------------------------------------------
 
-Taken: TypeAlias = tuple[Lease, ...]
-"""Leases of others that hold some of what is wanted; oldest first."""
-
 
 def reserve(
     wanted: LeaseGranted, agent: AgentName, session: SessionId, live: Sequence[Lease], known: Sequence[WorkspacePath]
-) -> LeaseGranted | LeaseRenewed | Taken:
-    """Grant what is wanted, or renew what the same session holds already; or say what is in the way.
+) -> LeaseGranted | LeaseRenewed | tuple[Lease, ...]:
+    """Grant what is wanted, or renew what the same session holds already; or name the leases in the way, oldest first.
 
     `live` are the leases that hold now, `known` the paths that files have. An exclusive request overlaps
     with every lease of another agent on overlapping paths, a shared one with exclusive leases only; leases

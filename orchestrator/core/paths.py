@@ -1,4 +1,4 @@
-"""Paths as callers write them, and the one spelling that we keep.
+"""Paths as callers write them, the one spelling that we keep, and what kind of file a name tells of.
 
 A path here is a string and nothing else: where it leads is the kernel's to say. The name rule
 only makes sure that one file has one spelling, and that a spelling can be shown and stored.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from typing import Final
 
 from orchestrator.core.characters import DEFAULT_IGNORABLE
 from orchestrator.core.errors import (
@@ -216,3 +217,52 @@ def within(path: WorkspacePath, directory: WorkspacePath) -> bool:
 def ancestors(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
     """The directories above a path, outermost first, without the root and the path itself."""
     return tuple(WorkspacePath(path[:at]) for at, c in enumerate(path) if c == "/")
+
+
+# --- what kind of file a path names, judged by the name alone -------------------------------
+
+_CODE: Final = frozenset(
+    "py pyi js jsx ts tsx mjs cjs go rs java kt kts c h cc cpp cxx hpp cs rb php sh bash zsh swift scala lua sql "
+    "html css scss vue svelte pl r jl ex exs erl hs ml clj dart zig nim".split()
+)
+_DOC: Final = frozenset("md markdown rst txt adoc org tex".split())
+_CONFIG: Final = frozenset("toml yaml yml json json5 ini cfg conf properties xml env editorconfig lock".split())
+_GENERATED_ENDS: Final = (".min.js", ".min.css", ".map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".lock", "-lock.json")
+_ENTRY: Final = (
+    "AGENTS.md CLAUDE.md README.md README.rst README CONTRIBUTING.md LLM_FILE_ACCESS.md "
+    "pyproject.toml package.json go.mod Cargo.toml CMakeLists.txt Makefile".split()
+)
+
+
+def tags_of(path: WorkspacePath) -> tuple[str, ...]:
+    """Of `doc config code test generated entrypoint` those that fit, in this order."""
+    name = path.rpartition("/")[2]
+    ending = name.rpartition(".")[2].lower() if "." in name else ""
+    parts = path.lower().split("/")
+    tags = []
+    if ending in _DOC or name in ("README", "LICENSE", "CHANGELOG"):
+        tags.append("doc")
+    if ending in _CONFIG or name in ("Makefile", "Dockerfile"):
+        tags.append("config")
+    if ending in _CODE:
+        tags.append("code")
+    if any(part in ("test", "tests", "spec", "__tests__") for part in parts[:-1]) or _is_test(parts[-1]):
+        tags.append("test")
+    if name.endswith(_GENERATED_ENDS) or any(part in ("dist", "build", "generated") for part in parts[:-1]):
+        tags.append("generated")
+    if name in _ENTRY:
+        tags.append("entrypoint")
+    return tuple(tags)
+
+
+def entry_rank(path: WorkspacePath) -> tuple[int, int, str] | None:
+    """The rank of an entrypoint document in reading order, the root's first; None for other files."""
+    name = path.rpartition("/")[2]
+    if name not in _ENTRY:
+        return None
+    return (path.count("/"), _ENTRY.index(name), path)
+
+
+def _is_test(name: str) -> bool:
+    stem = name.partition(".")[0]
+    return stem.startswith("test_") or stem.endswith("_test") or ".test." in name or ".spec." in name

@@ -22,7 +22,7 @@ from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.leases import Lease, Taken, release, reserve
+from orchestrator.core.leases import Lease, release, reserve
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
@@ -193,7 +193,7 @@ class Leases:
 
     async def _reserve(
         self, caller: Caller, call: Call, params: a.ReservePaths, globs: tuple[str, ...]
-    ) -> a.LeaseAnswer | Taken:
+    ) -> a.LeaseAnswer | tuple[Lease, ...]:
         async with self._deciding:
             await self._expire_due()
             session, most = self._s.state.sessions.get(caller.session), self._s.permissions.policy.leases.max_ttl_s

@@ -18,9 +18,9 @@ from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown,
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.paths import entry_rank
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
-from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers

@@ -7,5 +7,4 @@ base.py says what a projection is.
 - sessions, read_sets: what each session was shown, changed and works on, and which lines it knows
 - pending, identities: what waits or is reviewed, who may call
 - versions: rows of history, and the latest versions at hand; attribution: the owners of lines; neither is in the state
-- tags: what kind of file a path names
 """

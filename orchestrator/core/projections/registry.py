@@ -103,27 +103,16 @@ class Registry(Projection):
                 return
 
     def _found(self, seq: Seq, found: FoundFile) -> None:
-        known = self._files.get(found.path)
+        known, kept, change = self._files.get(found.path), found.kept, None
         if found.version is not None and known is not None and known.version == found.version:
-            self._put(
-                msgspec.structs.replace(
-                    known,
-                    digest=found.digest,
-                    signature=found.signature,
-                    mode=found.mode,
-                    kept=known.kept or found.kept,
-                )
-            )
-            return
-        self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, found.kept))
+            seq, kept, change = known.version, known.kept or kept, known.change
+        self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, kept, change))
 
     def _changed(self, seq: Seq, change: Seq, changed: PathChange) -> None:
-        if changed.directory:
-            return
-        if changed.after is None:
+        if changed.after is not None:
+            self._put(FileEntry(changed.path, seq, changed.after, changed.signature, changed.mode, True, change))
+        elif not changed.directory:
             self._remove(changed.path, seq)
-            return
-        self._put(FileEntry(changed.path, seq, changed.after, changed.signature, changed.mode, True, change))
 
     def _put(self, entry: FileEntry) -> None:
         known = self._files.get(entry.path)

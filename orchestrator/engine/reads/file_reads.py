@@ -19,8 +19,8 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.paths import tags_of
 from orchestrator.core.policy.rules import NeedApproval
-from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Call, Caller

@@ -10,7 +10,7 @@ from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInval
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import show
-from orchestrator.core.projections.tags import tags_of
+from orchestrator.core.paths import tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.reads.file_reads import TYPES, Reader

@@ -13,7 +13,7 @@ from orchestrator.core.errors import NotPermitted, VersionUnknown
 from orchestrator.core.events.sessions import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.leases import Lease, Taken, overlap, release, reserve
+from orchestrator.core.leases import Lease, overlap, release, reserve
 
 ALICE, BOB = AgentName("alice"), AgentName("bob")
 S1, S2 = SessionId("s-1"), SessionId("s-2")
@@ -35,7 +35,9 @@ class Request(NamedTuple):
     wanted: LeaseGranted
     session: SessionId
 
-    def decided(self, live: list[Lease], known: tuple[WorkspacePath, ...]) -> LeaseGranted | LeaseRenewed | Taken:
+    def decided(
+        self, live: list[Lease], known: tuple[WorkspacePath, ...]
+    ) -> LeaseGranted | LeaseRenewed | tuple[Lease, ...]:
         return reserve(self.wanted, ALICE, self.session, live, known)
 
 
