@@ -116,7 +116,7 @@ class Administration:
         yield from self._verification.unread
         if unnoted := self._s.notes.unrecorded:
             yield f"not in the journal, which could take nothing then: {unnoted} reads and refusals"
-        if skipped := [f"{count} {why}" for why, count in sorted(self._importer.skipped.items()) if count]:
+        if skipped := [f"{why} ({count})" for why, count in sorted(self._importer.skipped.items()) if count]:
             yield f"left out of the start scan: {', '.join(skipped)}"
         unused = self._s.ignore.over_budget()
         for path, why in unused[:SHOWN_FILES]:

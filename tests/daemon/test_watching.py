@@ -61,7 +61,7 @@ async def test_names_that_no_path_may_hold_are_told_by_status(base: Path, work: 
                 return [note for note in (await person.status()).health.notes if "name rule" in note]
 
             (at_start,) = await unnamed()
-            assert "left out of the start scan: 1 names" in at_start
+            assert "left out of the start scan: names that break the name rule (1)" in at_start
             (work / "new\nline").write_text("x")
             (work / os.fsdecode(b"no utf-8 \xff")).write_text("x")
             (work / "new\nline").rename(work / "named")

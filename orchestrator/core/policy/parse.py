@@ -64,8 +64,8 @@ def parse_policy(text: str, *, source: str) -> Policy:
     policy, problems = _Reader(text, source).read()
     if policy is None:
         raise PolicyInvalid(
-            "; ".join(f"{source}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
-            hint="Mend the file; `orchestrator policy check` lists what is wrong. policies/README.md has the format.",
+            f"{source}: " + "; ".join(f"line {p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
+            hint="Mend the file; `orchestrator policy check FILE` lists all of it. policies/README.md has the format.",
             details={"source": source, "problems": [msgspec.to_builtins(p) for p in problems]},
         )
     return policy

@@ -182,7 +182,7 @@ def test_a_problem_has_its_line_and_key(old: str, new: str, line: int, key: str,
     assert any(says in p.message for p in problems if p.key == key), problems
     with pytest.raises(PolicyInvalid) as caught:
         parse_policy(text, source="p.toml")
-    assert f"p.toml:{line}: {key}" in caught.value.message
+    assert f"line {line}: {key}" in caught.value.message
     assert caught.value.details["problems"]
 
 
@@ -191,7 +191,8 @@ def test_all_problems_at_once_in_order() -> None:
     assert [p.line for p in check_policy(text, "p.toml")] == [2, 12, 15]
     with pytest.raises(PolicyInvalid) as caught:
         parse_policy(text, source="p.toml")
-    one, two, three = caught.value.message.split("; p.toml:")
+    assert caught.value.message.count("p.toml: ") == 1
+    one, two, three = caught.value.message.split("; line ")
     assert "\n" not in one + two + three, "a refusal is shown on one line"
 
 
