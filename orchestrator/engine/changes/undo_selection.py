@@ -78,7 +78,7 @@ class UndoSelector:
         if not made_by(outcome):
             raise RevertImpossible(
                 f"{show(recorded.seq)} only made a directory, which holds no content to bring back",
-                hint="Remove the directory yourself if it is not needed.",
+                hint="A person can remove it with rmdir; it does no harm.",
             )
         return await self._whole([outcome])
 
