@@ -12,6 +12,7 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import OperatorOperation
 from orchestrator.api.session_operations import LeaseInfo
 from orchestrator.core.policy.tables import Problem
+from orchestrator.core.projections.pending import ApprovalState
 
 
 class SessionLine(r.Result, frozen=True, kw_only=True):
@@ -76,9 +77,10 @@ class Deny(p.Approving, frozen=True):
 
 
 class ApprovalInfo(r.Result, frozen=True, kw_only=True):
-    """A change that waits. A list has its first paths and no diff, `approvals_show` the whole."""
+    """A change that a person was asked about. A list has its first paths and no diff, `approvals_show` the whole."""
 
     approval: str
+    state: ApprovalState
     operation: str
     paths: tuple[str, ...] = ()
     path_count: int

@@ -80,6 +80,7 @@ class ConflictInfo(r.Result, frozen=True, kw_only=True):
 
 class Conflicts(r.Result, frozen=True, kw_only=True):
     conflicts: tuple[ConflictInfo, ...] = ()  # oldest first
+    total: int  # that wait, on all pages
     cursor: str | None = None
 
 
@@ -108,7 +109,7 @@ class ResolveConflict(p.Params, frozen=True):
     on: Annotated[
         p.Version | None,
         Meta(
-            description="The version you looked at: `current_version` of list_conflicts, '@0' where it is null. "
+            description="The version you looked at: `current_version` of list_conflicts, '@0' where there is none. "
             "Required with 'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file "
             "would be replaced."
         ),

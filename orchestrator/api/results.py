@@ -128,10 +128,10 @@ class Entry(Result, frozen=True, kw_only=True):
 
 
 class FileFacts(Result, frozen=True, kw_only=True):
-    """An entry, and what is known of its content; of an absent path only the path."""
+    """An entry, and what is known of its content; of an absent path only that there is none."""
 
     path: str
-    exists: bool = False
+    exists: bool
     type: str | None = msgspec.field(default=None, name="@type")
     name: str | None = None
     size: int | None = None

@@ -176,7 +176,7 @@ RESERVE_PATHS = Operation(
     ReservePaths,
     LeaseAnswer,
     "Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are "
-    "warned, refused, queued or merged, as policy says. Where others were first: status clash, lease null.",
+    "warned, refused, queued or merged, as policy says. Where others were first: status clash, no lease.",
     writes=True,
     weight="tree",
     raises=(e.PathReserved, e.ParameterInvalid, e.RequestIdReused),

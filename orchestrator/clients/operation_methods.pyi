@@ -292,16 +292,17 @@ class OperationMethods:
     async def revert(
         self,
         change: str | int,
+        *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Undo one change, whenever it was made; later changes of others are kept.
 
-        change: '@N' of a change or of an external change.
         preview: Only show the outcome.
         reason: Why, in a few words.
         request_id: Your own id; a repeated call is applied once.
+        change: '@N' of a change or of an external change.
         """
 
     async def await_change(self, id: str | int, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
@@ -443,7 +444,7 @@ class OperationMethods:
         request_id: str | None = None,
     ) -> orchestrator.api.session_operations.LeaseAnswer:
         """Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are warned,
-        refused, queued or merged, as policy says. Where others were first: status clash, lease null.
+        refused, queued or merged, as policy says. Where others were first: status clash, no lease.
 
         globs: gitignore-style: 'src/api' and all in it, '/a.py' in the root only, '*.sql' at any depth, '!x' excepts.
         ttl_s: Seconds; the same call again renews it.
@@ -504,7 +505,7 @@ class OperationMethods:
         choice: One side; or `content`; or a side for each region; or the reviewer's proposal.
         content: With choice 'content': the whole file, made from version `on`.
         regions: With choice 'regions': a side for each region, in order.
-        on: The version you looked at: `current_version` of list_conflicts, '@0' where it is null. Required with
+        on: The version you looked at: `current_version` of list_conflicts, '@0' where there is none. Required with
             'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file would be
             replaced.
         review: With choice 'review': '@N' of the review.

@@ -91,7 +91,7 @@ ANSWERS: dict[str, r.Result | Refusal] = {
     "apply_patch": change("conflict", conflict="@7", shown="3\tnow\x00\n"),
     "write_file": change("waiting", approval="@6"),
     "revert": change("preview", would_be="waiting"),
-    "list_conflicts": Conflicts(conflicts=(CONFLICT,)),
+    "list_conflicts": Conflicts(conflicts=(CONFLICT,), total=1),
     "resolve_conflict": change("dropped"),
     "approve": change("applied", version_id="@8"),
     "agent_add": a.AgentToken(name="bot", agent_class="review", token="secret"),

@@ -11,7 +11,7 @@ from msgspec import Meta
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import AnyPath, Params, PathText, Version
-from orchestrator.api.results import Done, Result
+from orchestrator.api.results import ChangeAnswer, Done, FileFacts, Result, SearchResult
 from orchestrator.clients.cli import orchestrator
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.render import rendered
@@ -65,6 +65,26 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
         "paths:        a",
         "paths:        b\\x1b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        pytest.param(FileFacts(path="a", exists=False), ["path:    a", "exists:  no"], id="an absent file"),
+        pytest.param(
+            SearchResult(total=0, files_searched=2, files_left_out=0),
+            ["0 matching lines in 2 files"],
+            id="a search for nothing",
+        ),
+    ],
+)
+def test_an_answer_that_holds_nothing_says_so(answer: Result, shown: list[str]) -> None:
+    assert list(rendered(answer)) == shown
+
+
+def test_a_diff_that_was_cut_is_shown_whole_elsewhere() -> None:
+    waiting = ChangeAnswer(status="waiting", message="", approval="@5", diff="-a\n", diff_truncated=True)
+    assert "… the diff goes on; `orchestrator approvals show @5` shows all of it" in list(rendered(waiting))
 
 
 @pytest.mark.parametrize(

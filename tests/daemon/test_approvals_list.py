@@ -48,6 +48,9 @@ async def test_an_approval_shows_all_that_the_yes_is_for(daemon: RunningDaemon) 
         shown = await person.approvals_show(short)
         assert (shown.diff or "").count("\n-x") == 500
         assert not shown.diff_truncated
+        assert shown.state == "waiting"
+        await person.deny(short, approver=await daemon.make_approver())
+        assert (await person.approvals_show(short)).state == "denied"
         await alice.write_file("long.txt", "x\n" * 30_000, mode="create")
         long = (await alice.delete_file("long.txt")).approval or ""
         cut = await person.approvals_show(long)

@@ -45,7 +45,7 @@ def conflicts_list(settings: Settings, params: c.ListConflicts) -> int:
     while page.cursor is not None:
         page = settings.ask(c.LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
         found += page.conflicts
-    return settings.show(c.Conflicts(conflicts=found))
+    return settings.show(c.Conflicts(conflicts=found, total=page.total))
 
 
 @click.command("conflicts show", cls=Command)

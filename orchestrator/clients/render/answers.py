@@ -68,8 +68,10 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
     yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {escaped(answer.message)}{lines}"
     yield from diff_lines(answer.diff or "")
-    if answer.diff_truncated:
-        yield "… the diff goes on; `orchestrator diff` shows all of it"
+    if answer.diff_truncated and answer.status == "waiting":
+        yield f"… the diff goes on; `orchestrator approvals show {answer.approval}` shows all of it"
+    elif answer.diff_truncated:
+        yield "… the diff goes on" + ("; `orchestrator diff` shows all of it" if answer.status == "applied" else "")
     yield from content(answer.shown or "")
     yield from _merged(answer.merge)
     yield from (f"warning: {escaped(for_people(warning))}" for warning in answer.warnings)
@@ -98,8 +100,9 @@ def _listing(result: r.Listing) -> Iterator[str]:
 
 @rendered.register
 def _hits(found: r.SearchResult) -> Iterator[str]:
-    if found.total and not found.hits and found.cursor is None:
-        yield plural(found.total, "matching line")
+    if not found.hits and found.cursor is None:
+        count = plural(found.total, "matching line")
+        yield count if found.total else f"{count} in {plural(found.files_searched, 'file')}"
     last: tuple[str, int] | None = None
     for hit in found.hits:
         first = hit.line - len(hit.before)

@@ -261,6 +261,7 @@ class ApprovalService:
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
         return ApprovalInfo(
             approval=show(approval.seq),
+            state=approval.state,
             operation=approval.request.provenance.operation,
             paths=tuple(item.path for item in (paths if whole else paths[:LISTED_PATHS])),
             path_count=len(paths),

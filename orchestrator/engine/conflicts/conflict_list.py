@@ -43,25 +43,26 @@ class ConflictList:
         """
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
         only = parse_seq(params.conflict, parameter="conflict") if params.conflict is not None else None
-        waiting = [c for c in self._s.state.pending.open_conflicts() if c.seq > after and only in (None, c.seq)]
+        everything = list(self._s.state.pending.open_conflicts())
+        waiting = [c for c in everything if c.seq > after and only in (None, c.seq)]
         if only is not None and not waiting:
             raise VersionUnknown(
-                f"{show(only)} is no open conflict", hint="list_conflicts without `conflict` names those that wait."
+                f"{show(only)} is no open conflict", hint="A plain list_conflicts names those that wait."
             )
         shown: list[ConflictInfo] = []
         spent = 0
         for listed in waiting:
             if len(shown) == params.limit:
-                return Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+                return Conflicts(conflicts=tuple(shown), total=len(everything), cursor=shown[-1].conflict)
             conflict = await self._rebaser.follow(listed)
             if conflict is None:
                 continue
             info, cost = _within(await self._info(caller, conflict), params.max_tokens)
             if shown and spent + cost > params.max_tokens:
-                return Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+                return Conflicts(conflicts=tuple(shown), total=len(everything), cursor=shown[-1].conflict)
             shown.append(info)
             spent += cost
-        return Conflicts(conflicts=tuple(shown))
+        return Conflicts(conflicts=tuple(shown), total=len(everything))
 
     async def _info(self, caller: Caller, conflict: Conflict) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
