@@ -137,15 +137,16 @@ class Connection:
         except OSError as error:
             raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
         self._lines: BinaryIO = self._socket.makefile("rb")
+        self.pid = processes.peer_of(self._socket).pid
+        """Of the daemon; 0 where the system does not say it: macOS."""
         try:
             self._socket.sendall(caller.preamble())
             self.welcome = welcomed(self._lines.readline())
             self._socket.settimeout(None)
         except OSError as error:
-            pid = processes.peer_of(self._socket).pid if isinstance(error, TimeoutError) else 0
             self.close()
-            who = f"the daemon (process {pid})" if pid else "the daemon"
-            hint = kill_hint(pid) if pid else None
+            who = f"the daemon (process {self.pid})" if self.pid else "the daemon"
+            hint = kill_hint(self.pid) if isinstance(error, TimeoutError) and self.pid else None
             raise DaemonUnreachable(f"{who} on {path} does not answer: {error}", hint=hint) from error
         except BaseException:
             self.close()

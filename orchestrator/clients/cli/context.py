@@ -52,14 +52,14 @@ class Settings:
         """Where the workspace's daemon keeps its journal, whether it runs or not. Raises WorkspaceUnknown."""
         return locations.state_directory(locations.workspace_id(self.root), self.state_dir)
 
-    def daemon(self) -> locations.Location:
-        """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `running`."""
-        with terminal.progress() as doing:
-            return running(self.root, self.state_dir, Waiting(doing=doing))
-
     def connect(self) -> Connection:
-        """Connect as the caller that options and environment name, in the terminal's session."""
-        return Connection(self.daemon().socket, self._caller())
+        """Connect as the caller that options and environment name, in the terminal's session.
+
+        A daemon that starts, or has lost its socket, is waited for. Raises as `running` and `Connection`.
+        """
+        with terminal.progress() as doing:
+            daemon = running(self.root, self.state_dir, Waiting(doing=doing))
+        return Connection(daemon.socket, self._caller())
 
     def ask(self, operation: Operation[..., Any, R], params: Params) -> R:
         """One call of an operation, on a connection of its own."""

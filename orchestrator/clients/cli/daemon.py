@@ -91,8 +91,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
 def stop(settings: Settings) -> int:
     """End the daemon; returns when it has ended."""
     try:
-        found = settings.daemon()
-        with settings.connect() as connection, ending(found.pid):
+        with settings.connect() as connection, ending(connection.pid):
             done = connection.call(STOP, p.Params())
     except DaemonUnreachable:
         serving = processes.serving(settings.root)
