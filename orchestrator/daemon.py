@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.offline import opened, read_policy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
+from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.workspace import Watcher
 from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
@@ -212,22 +214,25 @@ class Daemon:
             read_policy=lambda: read_policy(config.state_dir),
             stop=self.stop,
         )
-        reviewers = Reviewers(
-            lambda: services.permissions.policy,
-            clock=services.clock,
-            environment=os.environ,
-            variables_fd=config.variables_fd,
-            workspace=config.workspace,
-            extensions=self._extensions,
-        )
         return Engine(
             services,
             facts=facts,
             watcher=self._watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
-            reviewers=reviewers,
+            reviewers=self._reviewers(services),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
+        )
+
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
+        """Of the policy; tests give the daemon others here."""
+        return Reviewers(
+            lambda: services.permissions.policy,
+            clock=services.clock,
+            environment=os.environ,
+            variables_fd=self._config.variables_fd,
+            workspace=self._config.workspace,
+            extensions=self._extensions,
         )
 
     # --- the outside --------------------------------------------------------------------

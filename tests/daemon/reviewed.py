@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import msgspec
 from anyio import to_thread
+from typing_extensions import override
 
 from orchestrator.core.events.conflicts import ReviewUsage
 from orchestrator.daemon import Daemon, parse, serve
@@ -68,6 +69,7 @@ class ReviewedDaemon(Daemon):
 
     script: Path
 
+    @override
     def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         acts = msgspec.json.decode(self.script.read_bytes(), type=dict[str, list[Act]])
         asked = self.script.with_suffix(".asked")
