@@ -215,7 +215,7 @@ async def opened(
         state=state,
         step=step,
         parser=LocalParser(workers),
-        effort=workers,
+        workers=workers,
     )
     return Opened(services, workspace, (*workspace.features, *doubts))
 

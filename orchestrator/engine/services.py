@@ -23,7 +23,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Clock, Entropy, Step
-from orchestrator.ports.workers import Parser, PlainParser, ThreadWorkers, Workers
+from orchestrator.ports.workers import Parser, Workers
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -118,13 +118,12 @@ class Services:
         clock: Clock,
         entropy: Entropy,
         state: State,
+        parser: Parser,
+        workers: Workers,
         step: Step = lambda name: None,
-        parser: Parser | None = None,
-        effort: Workers | None = None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
-        self.parser: Parser = parser or PlainParser()
-        self.workers: Workers = effort or ThreadWorkers()
+        self.parser, self.workers = parser, workers
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.permissions = Permissions(policy, state.identities, workspace)
         self.notes = Notes(journal)

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
-from anyio import to_thread
-
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.encoding import decode
-from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
 
 T = TypeVar("T")
@@ -41,18 +37,3 @@ class Parser(Protocol):
         Without a grammar, or past the limits of time and size, an outline by indentation and headings with
         `parsed` False. Raises nothing: a parser that dies is replaced.
         """
-
-
-class ThreadWorkers:
-    """Effort without processes and limits, for where no agent is served."""
-
-    async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
-        return await to_thread.run_sync(work)
-
-
-class PlainParser:
-    """A parser without grammars, for where no agent is served."""
-
-    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
-        document = decode(data)
-        return plain_outline(document.lines) if document is not None else None

@@ -115,13 +115,6 @@ class AtomicWrite(Protocol):
         """Close every handle, and so end the lease; what is on disk stays as it is. Safe at any point."""
 
 
-class TempFile(msgspec.Struct, frozen=True):
-    """A leftover with our prefix, of our uid, regular."""
-
-    path: WorkspacePath
-    name: str
-
-
 class Scanned(msgspec.Struct, frozen=True, array_like=True):
     """One file that the scan met."""
 
@@ -158,19 +151,19 @@ class Workspace(Protocol):
 
     def atomic_write(self, change: DiskChange) -> AtomicWrite: ...
 
-    def temps(self) -> list[TempFile]:
-        """All leftovers in the tree."""
+    def temps(self) -> list[WorkspacePath]:
+        """All leftovers in the tree: regular files of our uid with our prefix."""
 
-    def read_temp(self, temp: TempFile) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
         """A leftover's content; None when it is gone, or not a regular file of ours. Raises as `read`."""
 
-    def in_use(self, temp: TempFile) -> bool:
+    def in_use(self, temp: WorkspacePath) -> bool:
         """Whether another program holds a leftover open for writing; False where that can't be found out."""
 
-    def unlink_temp(self, temp: TempFile) -> None:
+    def unlink_temp(self, temp: WorkspacePath) -> None:
         """Remove a leftover and sync its directory; nothing happens if it is not a regular file of ours."""
 
-    def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
+    def exchange_back(self, temp: WorkspacePath, path: WorkspacePath) -> None:
         """Put a leftover's content back at `path` by exchange, and sync the directory (recovery only)."""
 
     def sync_directory(self, path: WorkspacePath) -> None:

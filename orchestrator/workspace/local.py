@@ -33,7 +33,6 @@ from orchestrator.ports.workspace import (
     ListedName,
     Scanned,
     ScanResult,
-    TempFile,
     Watcher,
 )
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
@@ -176,9 +175,9 @@ class LocalWorkspace:
 
     # --- recovery ---------------------------------------------------------------------
 
-    def temps(self) -> list[TempFile]:
+    def temps(self) -> list[WorkspacePath]:
         """Regular files of our uid with our prefix, anywhere in the tree, ignored directories too."""
-        leftovers: list[TempFile] = []
+        leftovers: list[WorkspacePath] = []
 
         def take(folder: str) -> Iterator[str]:
             for name, path, found in self._entries(folder, Counter()):
@@ -188,7 +187,7 @@ class LocalWorkspace:
                     if name != ".git" and valid_name(name):
                         yield path
                 elif is_temp(name) and stat.S_ISREG(found.st_mode) and found.st_uid == self._uid:
-                    leftovers.append(TempFile(WorkspacePath(path), name))
+                    leftovers.append(WorkspacePath(path))
 
         self._walk(take)
         return leftovers
@@ -215,44 +214,45 @@ class LocalWorkspace:
         except (OrchestratorError, OSError):
             skipped["directories that can't be read"] += 1
 
-    def read_temp(self, temp: TempFile) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
         try:
-            read = self.read(temp.path, most=MOST_TEMP_BYTES)
+            read = self.read(temp, most=MOST_TEMP_BYTES)
         except (FileNotFound, SymlinkRefused, NotAFile, NotARegularFile):
             return None
         return read if self._is_ours(temp, read.stat) else None
 
-    def in_use(self, temp: TempFile) -> bool:
+    def in_use(self, temp: WorkspacePath) -> bool:
         try:
-            with self._at.parent(temp.path) as (parent, name), self._at.regular(parent, name, temp.path) as (handle, _):
-                self._at.take_lease(handle, temp.path)
+            with self._at.parent(temp) as (parent, name), self._at.regular(parent, name, temp) as (handle, _):
+                self._at.take_lease(handle, temp)
         except FileNotFound:
             return False
         except FileBusy:
             return True
         return False
 
-    def unlink_temp(self, temp: TempFile) -> None:
+    def unlink_temp(self, temp: WorkspacePath) -> None:
         try:
-            with self._at.parent(temp.path) as (parent, name), translated(temp.path):
+            with self._at.parent(temp) as (parent, name), translated(temp):
                 found = stat_of(self._disk.stat_at(parent, name))
                 if self._is_ours(temp, found):
                     self._disk.unlink_at(parent, name)
-                sync(self._disk, parent, temp.path)
+                sync(self._disk, parent, temp)
         except FileNotFound:
             return
 
-    def _is_ours(self, temp: TempFile, found: FileStat) -> bool:
-        return is_temp(temp.name) and found.kind == "file" and found.uid == self._uid
+    def _is_ours(self, temp: WorkspacePath, found: FileStat) -> bool:
+        return is_temp(temp.rpartition("/")[2]) and found.kind == "file" and found.uid == self._uid
 
-    def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
+    def exchange_back(self, temp: WorkspacePath, path: WorkspacePath) -> None:
+        old = temp.rpartition("/")[2]
         with self._at.parent(path) as (parent, name), translated(path):
             try:
                 self._disk.stat_at(parent, name)
             except FileNotFoundError:
-                self._disk.rename(parent, temp.name, parent, name, "noreplace")
+                self._disk.rename(parent, old, parent, name, "noreplace")
             else:
-                self._disk.rename(parent, temp.name, parent, name, "exchange")
+                self._disk.rename(parent, old, parent, name, "exchange")
             sync(self._disk, parent, path)
 
     def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:

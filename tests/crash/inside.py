@@ -39,6 +39,7 @@ from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.crash.scenarios import POLICY
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 
 class Within(FileAccess):
@@ -171,6 +172,8 @@ async def _living(
             clock=clock,
             entropy=entropy,
             state=await restored(journal),
+            parser=PlainParser(),
+            workers=ThreadWorkers(),
             step=step,
         )
         services.background = background = CountedBackground()

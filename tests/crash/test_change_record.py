@@ -97,6 +97,28 @@ async def test_of_a_change_that_is_carried_out_or_recovered(tmp_path: Path, kill
     assert (root / PATH).read_text() == NEW
 
 
+async def test_another_file_of_the_temporary_files_name_is_not_taken_for_it(tmp_path: Path) -> None:
+    """Agents can read the name, and write a file that has it into another folder."""
+    root = tmp_path / "work"
+    (root / "decoy").mkdir(parents=True)
+    (root / PATH).write_text(OLD)
+
+    def step(name: str) -> None:
+        if name == "written":
+            raise Killed
+
+    async with living(tmp_path / "state", root, Disk(), step=step) as life:
+        with pytest.raises(Killed):
+            await Effects(life.services).carry_out(PLAN, Intent(provenance=PROVENANCE, origin=ORIGIN))
+        await life.idle()
+    (temp,) = root.glob(".orchestrator-*")
+    (root / "decoy" / temp.name).write_text("foreign")
+    async with living(tmp_path / "state", root, Disk()) as life:
+        check(await events_of(life), PROVENANCE, recovered=True)
+    assert (root / PATH).read_text() == NEW
+    assert sorted(path.name for path in root.rglob("*")) == ["decoy", PATH]
+
+
 async def test_of_a_change_that_a_person_granted(tmp_path: Path) -> None:
     root = tmp_path / "work"
     root.mkdir()

@@ -36,6 +36,7 @@ from orchestrator.ports.workspace import FileBytes, Hints
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +83,8 @@ class Place:
             clock=clock,
             entropy=entropy,
             state=State(),
+            parser=PlainParser(),
+            workers=ThreadWorkers(),
         )
         self.observer = Observer(self.services)
         self.importer = BatchImporter(self.services, self.observer)

@@ -19,6 +19,7 @@ from orchestrator.ports.journal import AppendBatch, KnownVersion, NewEvent
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 
@@ -81,6 +82,8 @@ def past(base: Path) -> Past:
         clock=clock,
         entropy=entropy,
         state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
     )
     return Past(services)
 

@@ -10,8 +10,8 @@ from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import decode
 from orchestrator.engine.contents import Contents
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.workers import ThreadWorkers
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 

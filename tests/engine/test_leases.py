@@ -19,6 +19,7 @@ from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +60,8 @@ class Desk:
             clock=self.clock,
             entropy=SystemEntropy(),
             state=state,
+            parser=PlainParser(),
+            workers=ThreadWorkers(),
         )
         self.leases = Leases(self.services)
 

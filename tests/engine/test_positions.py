@@ -16,6 +16,7 @@ from orchestrator.engine.services import Services
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.journal.fixtures import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,8 @@ def services(base: Path) -> Services:
         clock=clock,
         entropy=entropy,
         state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
     )
 
 

@@ -30,6 +30,7 @@ from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
 from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.in_memory.workspace import MemoryWorkspace
 from tests.regions import region
 
@@ -90,6 +91,8 @@ class Queue:
             clock=self.clock,
             entropy=SystemEntropy(),
             state=State(),
+            parser=PlainParser(),
+            workers=ThreadWorkers(),
         )
         services, state = self.services, self.services.state
         pipeline = pipeline_of(services)

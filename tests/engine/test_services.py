@@ -17,6 +17,7 @@ from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", transport="rpc")  # type: ignore[arg-type]
 
@@ -43,6 +44,8 @@ def services(base: Path) -> Services:
         clock=clock,
         entropy=entropy,
         state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
     )
 
 

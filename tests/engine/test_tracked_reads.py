@@ -23,6 +23,7 @@ from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.engine.parts import read_sets_of
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +88,8 @@ def readers(base: Path) -> Readers:
             clock=clock,
             entropy=entropy,
             state=State(),
+            parser=PlainParser(),
+            workers=ThreadWorkers(),
         )
     )
 

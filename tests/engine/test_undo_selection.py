@@ -34,6 +34,7 @@ from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +56,8 @@ async def services(base: Path) -> Services:
         clock=clock,
         entropy=entropy,
         state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
     )
     contents = [digest_of(b"one\n"), digest_of(b"two\n")]
     signature = Signature(4, 1, 1, 1)

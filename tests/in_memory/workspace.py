@@ -31,7 +31,6 @@ from orchestrator.ports.workspace import (
     ListedName,
     Scanned,
     ScanResult,
-    TempFile,
 )
 from orchestrator.workspace.ignore import BUILT_IN, is_temp
 
@@ -211,31 +210,31 @@ class MemoryWorkspace:
     def atomic_write(self, change: DiskChange) -> MemoryAtomicWrite:
         return MemoryAtomicWrite(self, change)
 
-    def temps(self) -> list[TempFile]:
+    def temps(self) -> list[WorkspacePath]:
         with self.lock:
             found = ((key, key.rpartition("/")[2]) for key, node in self.nodes.items() if node.kind == "file")
-            return [TempFile(WorkspacePath(key), name) for key, name in found if is_temp(name)]
+            return [WorkspacePath(key) for key, name in found if is_temp(name)]
 
-    def read_temp(self, temp: TempFile) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
         try:
-            return self.read(temp.path, most=2**40)
+            return self.read(temp, most=2**40)
         except (FileNotFound, SymlinkRefused, NotAFile, NotARegularFile):
             return None
 
-    def in_use(self, temp: TempFile) -> bool:
-        return temp.path in self.nodes and temp.path in self.writers
+    def in_use(self, temp: WorkspacePath) -> bool:
+        return temp in self.nodes and temp in self.writers
 
-    def unlink_temp(self, temp: TempFile) -> None:
-        node = self.nodes.get(temp.path)
-        if node is not None and node.kind == "file" and is_temp(temp.name):
-            del self.nodes[temp.path]
+    def unlink_temp(self, temp: WorkspacePath) -> None:
+        node = self.nodes.get(temp)
+        if node is not None and node.kind == "file" and is_temp(temp.rpartition("/")[2]):
+            del self.nodes[temp]
 
-    def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
+    def exchange_back(self, temp: WorkspacePath, path: WorkspacePath) -> None:
         with self.lock:
             old = self.nodes.pop(path, None)
-            self.nodes[path] = self.nodes.pop(temp.path)
+            self.nodes[path] = self.nodes.pop(temp)
             if old is not None:
-                self.nodes[temp.path] = old
+                self.nodes[temp] = old
 
     def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:
         with self.lock:

@@ -61,7 +61,7 @@ def test_our_own_rules(root: Path) -> None:
     workspace = LocalWorkspace(str(root), disk=Disk())
     assert [item.path for item in workspace.scan().files] == [".orchestratorignore", "b"]
     assert workspace.ignore.ignored(WorkspacePath("private/a"), directory=False)
-    assert [temp.path for temp in workspace.temps()] == [".orchestrator-77.tmp"]
+    assert workspace.temps() == [".orchestrator-77.tmp"]
     workspace.close()
 
 

@@ -28,7 +28,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.services import MAX_FILE_BYTES
 from orchestrator.ports.journal import AppendBatch, Journal, NewEvent
-from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, TempFile, Workspace
+from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, Workspace
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True):
     """One path of an open intent, as the crash left it."""
 
     item: PathChange
-    temp: TempFile | None
+    temp: WorkspacePath | None
     on_disk: OnDisk
     verdict: Verdict
 
@@ -64,16 +64,16 @@ class Recovery:
 
     async def run(self) -> None:
         """Close every open intent, then take away every temporary file, keeping what no blob holds."""
-        temps = {temp.name: temp for temp in await to_thread.run_sync(self._workspace.temps)}
+        temps = set(await to_thread.run_sync(self._workspace.temps))
         for seq, _ in self._state.pending.open_intents():
             recorded = await self._journal.event(seq)
             if recorded is not None and isinstance(recorded.event, ChangeIntended):
                 await self._close(recorded, recorded.event, temps)
                 self.closed += 1
-        for temp in temps.values():
+        for temp in sorted(temps):
             await self._sweep(temp, None)
 
-    async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: dict[str, TempFile]) -> None:
+    async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: set[WorkspacePath]) -> None:
         found = [await self._find(item, temps) for item in touching(intent.paths)]
         undone = [item.verdict.cause for item in found if isinstance(item.verdict, Undo)]
         first = found[0]
@@ -91,8 +91,11 @@ class Recovery:
         else:
             await self._complete(recorded, intent, found)
 
-    async def _find(self, item: PathChange, temps: dict[str, TempFile]) -> Found:
-        temp = temps.pop(item.temp, None) if item.temp else None
+    async def _find(self, item: PathChange, temps: set[WorkspacePath]) -> Found:
+        above = item.path.rpartition("/")[0]
+        named = WorkspacePath(f"{above}/{item.temp}" if above else item.temp or "")
+        temp = named if named in temps else None
+        temps.discard(named)
         on_disk = await self._read(item.path)
         return Found(item, temp, on_disk, await self._judged(item, on_disk, temp))
 
@@ -172,7 +175,7 @@ class Recovery:
                 continue
             return
 
-    async def _judged(self, main: PathChange, on_disk: OnDisk, temp: TempFile | None) -> Verdict:
+    async def _judged(self, main: PathChange, on_disk: OnDisk, temp: WorkspacePath | None) -> Verdict:
         if main.directory:
             there = on_disk.stat is not None and on_disk.stat.kind == "directory"
             return RollForward() if there else Undo("crash")
@@ -180,7 +183,7 @@ class Recovery:
         busy = False
         if temp is not None:
             busy = await to_thread.run_sync(partial(self._workspace.in_use, temp))
-            held = (await self._read(temp.path)).digest
+            held = (await self._read(temp)).digest
         source = (await self._read(main.moved_from)).digest if main.renamed and main.moved_from else None
         return judge(main, found=on_disk.digest, temp=held, source=source, busy=busy)
 
@@ -196,7 +199,7 @@ class Recovery:
 
     async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
         """Neither before nor after is there: it is left alone, and all bytes are kept."""
-        in_temp = await self._read(found.temp.path) if found.temp is not None else ABSENT
+        in_temp = await self._read(found.temp) if found.temp is not None else ABSENT
         here = found.on_disk
         kept = tuple((digest_of(item.data), item.data) for item in (here, in_temp) if item.data is not None)
         digests = [item.digest if item.data is not None else None for item in (here, in_temp)]
@@ -215,7 +218,7 @@ class Recovery:
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
         await self._journal.append(AppendBatch(new, origin, blobs, closes=True))
 
-    async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
+    async def _sweep(self, temp: WorkspacePath | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.
 
         One that can't be read stays where it is: a leftover must not keep the daemon from starting.
@@ -227,7 +230,7 @@ class Recovery:
         except PathError:
             return
         if held is not None and held.data and not await self._known(change, held):
-            await self._journal.append(orphans(temp.path, (held.data,), change))
+            await self._journal.append(orphans(temp, (held.data,), change))
         await to_thread.run_sync(partial(self._workspace.unlink_temp, temp))
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:

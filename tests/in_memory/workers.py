@@ -1,0 +1,31 @@
+"""Work on texts in threads, and outlines without grammars: no process is started, and nothing is limited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from anyio import to_thread
+
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.symbols import Outline
+from orchestrator.ports.workers import LIMIT_S
+
+T = TypeVar("T")
+
+
+class ThreadWorkers:
+    """See `ports.workers.Workers`."""
+
+    async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
+        return await to_thread.run_sync(work)
+
+
+class PlainParser:
+    """See `ports.workers.Parser`."""
+
+    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+        document = decode(data)
+        return plain_outline(document.lines) if document is not None else None
