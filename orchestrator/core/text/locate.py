@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, count, pairwise
+from operator import add
 from typing import NamedTuple
 
 import msgspec
@@ -117,40 +118,20 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     """
     if not changes:
         raise ParameterInvalid("changes", "there are none")
-    text = doc.text
-    starts = _Starts(doc.lines)
+    text = _Text(doc)
     spans: list[_Span] = []
     alike: list[tuple[int, Passage]] = []
     for index, change in enumerate(changes):
-        if isinstance(change, LineReplacement):
-            spans.append(_numbered(doc, text, starts, index, change))
-            continue
-        if not change.search and not doc.lines:
-            spans.append(_Span(0, 0, plain(change.replace), index))
-            continue
-        search, new = _without_numbers(text, change, index)
-        if search == new and search:
-            raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
-        name = f"change {index + 1}: its search text"
         try:
-            found = _occurrences(text, starts, index, change.expected_count, search, new)
-            if isinstance(found, list):
-                spans += found
-                continue
-            passage, lines = as_lines(search, new)
-            if not lenient or not change.fuzzy or change.expected_count > 1:
-                raise not_found(doc.lines, passage, name, found)
-            alike.append((index, find(doc.lines, passage, lines, name, why=found)))
+            found = text.located(index, change, lenient=lenient)
         except (SearchNotFound, SearchAmbiguous) as error:
             error.details["change"] = index
             raise
-    spans.sort()
-    _check_apart(spans, starts, alike)
-    passages = [
-        Passage(first, last, tuple(_edits(doc, text, starts, (first, last), group)))
-        for first, last, group in _passages(text, starts, spans)
-    ]
-    passages += (passage for _, passage in alike)
+        if isinstance(found, Passage):
+            alike.append((index, found))
+        else:
+            spans += found
+    passages = [*text.passages(sorted(spans), alike), *(passage for _, passage in alike)]
     located = Found(tuple(sorted(passages, key=lambda passage: passage.start)))
     if not located.edits:
         raise NothingToChange("the changes leave the text as it is.")
@@ -185,40 +166,130 @@ def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
     return search.split("\n"), replace.split("\n")
 
 
-class _Starts:
-    """Where each line starts in the text, and where the text ends; kept without line breaks, which is faster."""
+class _Text:
+    """A document's text, and at which of its characters each line starts; the last of these is where it ends."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._before = list(accumulate(map(len, lines), initial=0))
+    def __init__(self, doc: Document) -> None:
+        self.doc, self.text = doc, doc.text
+        self.starts = list(map(add, accumulate(map(len, doc.lines), initial=0), count()))
 
-    def __getitem__(self, line: int) -> int:
-        return self._before[line] + line
+    def line_of(self, at: int) -> int:
+        """The 1-based line that a character is in."""
+        return bisect_right(self.starts, at)
 
-    def up_to(self, at: int) -> int:
-        """How many lines start at or before an offset: the 1-based line that it lies in."""
-        return bisect_right(range(len(self._before)), at, key=self.__getitem__)
+    def located(self, index: int, change: Change, *, lenient: bool) -> list[_Span] | Passage:
+        """Where a change goes. Raises as `locate_changes`."""
+        if isinstance(change, LineReplacement):
+            return [self._numbered(index, change)]
+        if not change.search and not self.doc.lines:
+            return [_Span(0, 0, plain(change.replace), index)]
+        search, new = _without_numbers(self.text, change, index)
+        if search == new and search:
+            raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
+        name = f"change {index + 1}: its search text"
+        found = self._occurrences(name, index, change.expected_count, search, new)
+        if isinstance(found, list):
+            return found
+        passage, lines = as_lines(search, new)
+        if not lenient or not change.fuzzy or change.expected_count > 1:
+            raise not_found(self.doc.lines, passage, name, found)
+        return find(self.doc.lines, passage, lines, name, why=found)
 
+    def _occurrences(self, name: str, index: int, expected_count: int, search: str, new: str) -> list[_Span] | str:
+        """Where a search is exactly; else why it is not sure what it means, "" where it is nowhere."""
+        if expected_count < 1:
+            raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
+        found = find_exact(self.text, search, overlapping=expected_count == 1)
+        found = _whole_indentation(self.text, search, new, found)
+        if not found:
+            return ""
+        if len(found) != expected_count:
+            lines = [self.line_of(at) for at in found]
+            raise SearchAmbiguous(
+                f"{name} occurs {len(found)} times in the file, not {expected_count}: lines {shown_lines(lines)}.",
+                details={"count": len(found), "expected_count": expected_count, "lines": lines},
+            )
+        spans = [self._in_indentation(_Span(at, at + len(search), new, index)) for at in found]
+        return _UNSURE if None in spans else [span for span in spans if span is not None]
 
-def _occurrences(
-    text: str, starts: _Starts, index: int, expected_count: int, search: str, new: str
-) -> list[_Span] | str:
-    """Where a search is exactly; else why it is not sure what it means, "" where it is nowhere."""
-    if expected_count < 1:
-        raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
-    found = _whole_indentation(text, search, new, find_exact(text, search, overlapping=expected_count == 1))
-    if not found:
-        return ""
-    if len(found) != expected_count:
-        lines = [starts.up_to(at) for at in found]
-        raise SearchAmbiguous(
-            f"change {index + 1}: its search text occurs {len(found)} times in the file, not "
-            f"{expected_count}: lines {shown_lines(lines)}.",
-            details={"count": len(found), "expected_count": expected_count, "lines": lines},
-        )
-    spans = [
-        _in_indentation(text, _Span(at, at + len(search), new, index), starts[starts.up_to(at) - 1]) for at in found
-    ]
-    return _UNSURE if None in spans else [span for span in spans if span is not None]
+    def _in_indentation(self, span: _Span) -> _Span | None:
+        """A span that begins behind the indentation of its line; None where its depth is not sure."""
+        line = self.starts[self.line_of(span.start) - 1]
+        indent, search = self.text[line : span.start], self.text[span.start : span.end]
+        if not indent or indent.strip(" \t") or not search[0].strip():
+            return span
+        if not span.new and search.endswith("\n"):
+            return span._replace(start=line)
+        first, *more = [row for row in span.new.split("\n") if row.strip()] or [""]
+        kept = {row.strip() for row in search.split("\n")[:1]}
+        deep = all(row.startswith(indent) for row in more)
+        moved = any(row.strip() in kept and indent_of(row) != indent for row in more)
+        quoted = [row for row in search.split("\n") if row.strip()]
+        one = len(quoted) == 1
+        moved = moved or any(row.strip() == first.strip() and indent_of(row) != indent for row in quoted[1:])
+        if "\n" in span.new.removesuffix("\n") + search.removesuffix("\n") and (
+            indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
+        ):
+            return None
+        return span
+
+    def _numbered(self, index: int, change: LineReplacement) -> _Span:
+        """The lines that a change names by number. Raises ParameterInvalid, ExpectMismatch, NothingToChange."""
+        first, last, most = change.start, change.end, self.doc.line_count
+        if first < 1 or last < first:
+            raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are not a range")
+        if last > most:
+            raise ParameterInvalid(
+                "end", f"change {index + 1}: line {last} is beyond the end of the file, which has {most} lines"
+            )
+        present = "\n".join(self.doc.lines[first - 1 : last])
+        expect, new = plain(change.expect).removesuffix("\n"), plain(change.replace)
+        if present != expect and (bare := strip_line_numbers(expect)) == present:
+            expect, new = bare, strip_line_numbers(new) or new
+        if present != expect:
+            places = find_exact(self.text, expect) if expect else []
+            elsewhere = f"; those begin at line {self.line_of(places[0])}" if len(places) == 1 else ""
+            differ = f"line {first} differs" if first == last else f"lines {first} to {last} differ"
+            raise ExpectMismatch(
+                f"change {index + 1}: {differ} from `expect`{elsewhere}.",
+                details={"change": index, "start": first, "end": last},
+            )
+        if new.removesuffix("\n") == present and new:
+            raise NothingToChange(f"change {index + 1}: expect and replace are the same.", details={"change": index})
+        end = min(self.starts[last], len(self.text))
+        if new and not new.endswith("\n") and self.text[end - 1] == "\n":
+            new += "\n"
+        return _Span(self.starts[first - 1], end, new, index)
+
+    def passages(self, spans: Sequence[_Span], alike: Sequence[tuple[int, Passage]]) -> Iterator[Passage]:
+        """The lines of spans, which ascend; those that share lines are one. Raises ChangesOverlap, of `alike` too."""
+        lines = (_Span(self.starts[one.start], self.starts[one.stop], "", index) for index, one in alike)
+        for one, other in pairwise(sorted([*spans, *lines])):
+            if other.start < one.end:
+                line = self.line_of(other.start)
+                raise ChangesOverlap(
+                    f"changes {one.change + 1} and {other.change + 1} both replace text of line {line}.",
+                    details={"changes": sorted([one.change, other.change]), "line": line},
+                )
+        groups: list[tuple[int, int, list[_Span]]] = []
+        for span in spans:
+            start, end = self.line_of(span.start) - 1, self.line_of(span.end - 1)
+            shared = bool(groups) and start < groups[-1][1]
+            if span.end < len(self.text) and self.text[span.end - 1] == "\n" and not span.new.endswith("\n"):
+                whole = not span.new and not shared and span.start == self.starts[start]
+                end += not whole  # the line after it joins the one in which the new text ends
+            first, last, group = groups.pop() if shared else (start, end, [])
+            group.append(span)
+            groups.append((first, max(last, end), group))
+        for first, last, group in groups:
+            pieces: list[str] = []
+            at = self.starts[first]
+            for span in group:
+                pieces += self.text[at : span.start], span.new
+                at = span.end
+            new, ends = split("".join([*pieces, self.text[at : self.starts[last]]]))
+            edits = edits_between(self.doc, new, bool(ends) and ends[-1] != "", start=first, stop=last)
+            yield Passage(first, last, tuple(edits))
 
 
 def _whole_indentation(text: str, search: str, new: str, found: list[int]) -> list[int]:
@@ -229,27 +300,6 @@ def _whole_indentation(text: str, search: str, new: str, found: list[int]) -> li
         return found
     before = ((at, text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
     return [at for at, start in before if not start or start.strip(" \t")]
-
-
-def _in_indentation(text: str, span: _Span, line: int) -> _Span | None:
-    """A span that begins behind the indentation of the line at `line`; None where its depth is not sure."""
-    indent, search = text[line : span.start], text[span.start : span.end]
-    if not indent or indent.strip(" \t") or not search[0].strip():
-        return span
-    if not span.new and search.endswith("\n"):
-        return span._replace(start=line)
-    first, *more = [row for row in span.new.split("\n") if row.strip()] or [""]
-    kept = {row.strip() for row in search.split("\n")[:1]}
-    deep = all(row.startswith(indent) for row in more)
-    moved = any(row.strip() in kept and indent_of(row) != indent for row in more)
-    quoted = [row for row in search.split("\n") if row.strip()]
-    one = len(quoted) == 1
-    moved = moved or any(row.strip() == first.strip() and indent_of(row) != indent for row in quoted[1:])
-    if "\n" in span.new.removesuffix("\n") + search.removesuffix("\n") and (
-        indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
-    ):
-        return None
-    return span
 
 
 def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, str]:
@@ -266,70 +316,3 @@ def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, s
             hint="Leave the line numbers out of search and replace.",
         )
     return bare, new if new_bare is None else new_bare
-
-
-def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: LineReplacement) -> _Span:
-    """The lines that a change names by number. Raises ParameterInvalid, ExpectMismatch, NothingToChange."""
-    first, last, count = change.start, change.end, doc.line_count
-    if first < 1 or last < first:
-        raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are not a range")
-    if last > count:
-        raise ParameterInvalid(
-            "end", f"change {index + 1}: line {last} is beyond the end of the file, which has {count} lines"
-        )
-    present = "\n".join(doc.lines[first - 1 : last])
-    expect, new = plain(change.expect).removesuffix("\n"), plain(change.replace)
-    if present != expect and (bare := strip_line_numbers(expect)) == present:
-        expect, new = bare, strip_line_numbers(new) or new
-    if present != expect:
-        places = find_exact(text, expect) if expect else []
-        elsewhere = f"; those begin at line {starts.up_to(places[0])}" if len(places) == 1 else ""
-        differ = f"line {first} differs" if first == last else f"lines {first} to {last} differ"
-        raise ExpectMismatch(
-            f"change {index + 1}: {differ} from `expect`{elsewhere}.",
-            details={"change": index, "start": first, "end": last},
-        )
-    if new.removesuffix("\n") == present and new:
-        raise NothingToChange(f"change {index + 1}: expect and replace are the same.", details={"change": index})
-    end = min(starts[last], len(text))
-    if new and not new.endswith("\n") and text[end - 1] == "\n":
-        new += "\n"
-    return _Span(starts[first - 1], end, new, index)
-
-
-def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Passage]]) -> None:
-    lines = (_Span(starts[found.start], starts[found.stop], "", index) for index, found in alike)
-    for one, other in pairwise(sorted([*spans, *lines])):
-        if other.start < one.end:
-            line = starts.up_to(other.start)
-            raise ChangesOverlap(
-                f"changes {one.change + 1} and {other.change + 1} both replace text of line {line}.",
-                details={"changes": sorted([one.change, other.change]), "line": line},
-            )
-
-
-def _passages(text: str, starts: _Starts, spans: Sequence[_Span]) -> list[tuple[int, int, list[_Span]]]:
-    """Spans that share lines, with those lines: 0-based, half-open."""
-    found: list[tuple[int, int, list[_Span]]] = []
-    for span in spans:
-        start, end = starts.up_to(span.start) - 1, starts.up_to(span.end - 1)
-        shared = bool(found) and start < found[-1][1]
-        if span.end < len(text) and text[span.end - 1] == "\n" and not span.new.endswith("\n"):
-            whole = not span.new and not shared and span.start == starts[start]
-            end += not whole  # the line after it joins the one in which the new text ends
-        first, last, group = found.pop() if shared else (start, end, [])
-        group.append(span)
-        found.append((first, max(last, end), group))
-    return found
-
-
-def _edits(doc: Document, text: str, starts: _Starts, passage: tuple[int, int], group: Sequence[_Span]) -> list[Edit]:
-    """The edits that put a group's new texts into its lines, those of the passage, half-open."""
-    first, last = passage
-    pieces: list[str] = []
-    at = starts[first]
-    for span in group:
-        pieces += text[at : span.start], span.new
-        at = span.end
-    lines, ends = split("".join([*pieces, text[at : starts[last]]]))
-    return edits_between(doc, lines, bool(ends) and ends[-1] != "", start=first, stop=last)
