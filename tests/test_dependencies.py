@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.core.text.outline.languages import LANGUAGES
+from orchestrator.core.text.symbols import LANGUAGES
 
 ROOT = Path(__file__).parent.parent
 OURS = {"orchestrator", "policies", "model_reviewer"}

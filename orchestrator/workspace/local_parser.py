@@ -15,10 +15,8 @@ from anyio import to_thread
 
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.text.outline.parsed import parsed_outline
-from orchestrator.core.text.outline.plain import plain_outline
-from orchestrator.core.text.symbols import Outline
+from orchestrator.core.text.outline import parsed_outline, plain_outline
+from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.logs import logger
 from orchestrator.ports.workers import Workers
 
@@ -126,7 +124,7 @@ WHEELS: Final = {
     "tsx": msgspec.structs.replace(_TYPESCRIPT, function="language_tsx"),
     "php": msgspec.structs.replace(_wheel("php"), function="language_php"),
 }
-"""By the names of `core.text.outline.languages`."""
+"""By the names of `core.text.symbols`."""
 
 
 @cache

@@ -10,9 +10,8 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Source
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.text.outline.plain import plain_outline
-from orchestrator.core.text.symbols import Outline
+from orchestrator.core.text.outline import plain_outline
+from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.workspace.local_parser import outlined
 
 

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import decode
-from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.outline import plain_outline
 from orchestrator.core.text.symbols import Outline
 from orchestrator.ports.workers import LIMIT_S
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.lines import split
-from orchestrator.core.text.outline.languages import LANGUAGES, language_of
-from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.text.symbols import LANGUAGES, Outline, Symbol, language_of
 from orchestrator.workspace import local_parser
 from orchestrator.workspace.local_parser import WHEELS, outlined
 from tests.workspace.sources import EXPECTED, SOURCES

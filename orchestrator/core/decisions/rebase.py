@@ -45,7 +45,7 @@ from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
-from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.symbols import language_of
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""

@@ -17,8 +17,7 @@ from orchestrator.core.text.encoding import Document, NotEncodable, encode, spli
 from orchestrator.core.text.locate import Found, LineReplacement, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
 from orchestrator.core.text.matching import Passage
-from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.text.symbols import new_errors, touched
+from orchestrator.core.text.symbols import language_of, new_errors, touched
 
 CHECKED_BYTES = 1024 * 1024
 """Larger files are not parsed for a check: it would keep the caller waiting for seconds."""

@@ -5,7 +5,7 @@ Begin with `encoding.py` (a `Document`), then `locate.py` (search and replace) o
 encoding, charsets, bytelines, lines    bytes and lines
 diff, myers, merge, regions, unified_diff, filepatch    differences and three-way merge
 locate, matching, normalised, indent, nearest    where a passage is
-locate_symbol, symbols; outline/    where a symbol is
+locate_symbol, symbols, outline    where a symbol is
 hunks, patch, hunk_location; forms/    patches in every form
 merging/    what is merged beyond git, and the checks of a clean merge
 redact, secrets    secrets

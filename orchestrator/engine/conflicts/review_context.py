@@ -15,8 +15,8 @@ from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.secrets import Secret, key_lines
+from orchestrator.core.text.symbols import language_of
 from orchestrator.engine.conflicts.open_conflicts import sides_of
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.notes import Notes

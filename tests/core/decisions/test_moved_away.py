@@ -14,8 +14,8 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.outline import plain_outline
+from orchestrator.core.text.symbols import language_of
 from orchestrator.workspace.local_parser import outlined
 from tests.core.decisions.fixtures import facts, new_data
 

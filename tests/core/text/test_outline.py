@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.core.content import LineHunk
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.lines import split
-from orchestrator.core.text.outline.nesting import DEEPEST, Definition, nested
-from orchestrator.core.text.outline.parsed import COMPILED_CHARS, compiles
-from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.outline import COMPILED_CHARS, DEEPEST, Definition, compiles, nested, plain_outline
 from orchestrator.core.text.symbols import Outline, Symbol, new_errors, touched
 
 INDENTED = st.lists(

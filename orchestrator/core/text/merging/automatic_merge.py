@@ -21,7 +21,7 @@ from orchestrator.core.text.merging.rules import (
     list_items,
     same_change,
 )
-from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.symbols import language_of
 
 MOST_LINES: Final = 1_000_000
 """How many lines the rules look at, all conflicts of a merge together; beyond that it is a conflict as it is."""

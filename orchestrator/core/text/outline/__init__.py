@@ -1,4 +1,0 @@
-"""Outlines of texts: symbols with their lines.
-
-parsed (from a syntax tree), plain (without a grammar), nesting, languages
-"""
