@@ -39,7 +39,6 @@ from orchestrator.offline import opened, read_policy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
-from orchestrator.ports.workspace import Watcher
 from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
@@ -103,7 +102,6 @@ class Daemon:
         self._log = logger("daemon")
         self._stopping = anyio.Event()
         self._ended: locations.State = "ended"
-        self._watcher: Watcher | None = None
         self.starter = Starter(config.ready_fd)
         self._places = locations.own_places(config.state_dir, config.socket)
 
@@ -111,12 +109,9 @@ class Daemon:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
         async with AsyncExitStack() as stack:
             self._lock = self._hold(stack)
-            services = await self._services(stack)
-            self._extensions = Extensions(services.permissions.policy.plugins)
-            await self._extensions.load()
-            services.journal.subscribe(self._extensions.observe)
+            services, extensions, engine = await self._assembled(stack)
             self._lock.report("looking at the files of the workspace")
-            engine = await stack.enter_async_context(self._engine(services).running())
+            await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(services.notes, services.state, services.entropy, uid=os.getuid())
             dispatcher = Dispatcher(engine)
@@ -125,7 +120,7 @@ class Daemon:
                 await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, self._listener)
                 tasks.start_soon(self._keep_reachable, server, tasks)
-                tasks.start_soon(self._extensions.run)
+                tasks.start_soon(extensions.run)
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
                     locations.write_location(self._location("running"))
                 _spare_the_collector()
@@ -172,8 +167,9 @@ class Daemon:
         state.report("opening the journal")
         return state
 
-    async def _services(self, stack: AsyncExitStack) -> Services:
-        config = self._config
+    async def _assembled(self, stack: AsyncExitStack) -> tuple[Services, Extensions, Engine]:
+        """The parts of the daemon, each closed with the stack."""
+        config, watcher = self._config, None
         clock, entropy = SystemClock(), SystemEntropy()
         journal = await SqliteJournal.open(
             config.state_dir,
@@ -184,8 +180,7 @@ class Daemon:
             reserve_bytes=RESERVE_BYTES,
         )
         stack.push_async_callback(journal.close)
-        self._keeper = SqliteMaintenance(journal, clock=clock)
-        services, workspace, self._notes = await opened(
+        services, workspace, notes = await opened(
             stack,
             journal,
             config.workspace,
@@ -195,36 +190,36 @@ class Daemon:
             step=self._step,
         )
         if config.watch:
-            self._watcher = workspace.watcher()
-            stack.callback(self._watcher.close)
+            watcher = workspace.watcher()
+            stack.callback(watcher.close)
         await _note_policy(services)
-        return services
-
-    def _engine(self, services: Services) -> Engine:
-        config = self._config
+        extensions = Extensions(services.permissions.policy.plugins)
+        await extensions.load()
+        services.journal.subscribe(extensions.observe)
         facts = DaemonFacts(
             pid=os.getpid(),
             version=VERSION,
             socket=config.socket,
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
-            notes=self._notes,
-            plugins=self._extensions.notes,
-            failed_plugins=self._extensions.failures,
+            notes=notes,
+            plugins=extensions.notes,
+            failed_plugins=extensions.failures,
             read_policy=lambda: read_policy(config.state_dir),
             stop=self.stop,
         )
-        return Engine(
+        engine = Engine(
             services,
             facts=facts,
-            watcher=self._watcher,
+            watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
-            keeper=self._keeper,
-            reviewers=self._reviewers(services),
+            keeper=SqliteMaintenance(journal, clock=clock),
+            reviewers=self._reviewers(services, extensions),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )
+        return services, extensions, engine
 
-    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
+    def _reviewers(self, services: Services, extensions: Extensions) -> Mapping[str, Reviewer]:
         """Of the policy; tests give the daemon others here."""
         return Reviewers(
             lambda: services.permissions.policy,
@@ -232,7 +227,7 @@ class Daemon:
             environment=os.environ,
             variables_fd=self._config.variables_fd,
             workspace=self._config.workspace,
-            extensions=self._extensions,
+            extensions=extensions,
         )
 
     # --- the outside --------------------------------------------------------------------

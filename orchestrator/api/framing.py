@@ -25,7 +25,6 @@ from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Versi
 from orchestrator.api.results import Notice, Result
 from orchestrator.core.errors import CallerError, OrchestratorError, ParameterInvalid, PathInvalid, escaped
 
-PROTOCOL = 1
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """A longer line is refused with `frame_too_large` and read past."""
 

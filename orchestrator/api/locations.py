@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from orchestrator.core.errors import OperatorError, escaped
 
 PROTOCOL = 1
-"""The same as in api/framing.py, which the stdio transport must not import."""
+"""The version of the preamble."""
 
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""

@@ -21,6 +21,8 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
 from orchestrator.core import errors as e
 
+EDITS = (*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous)
+
 LIST_FILES = Operation(
     "list_files",
     p.ListFiles,
@@ -100,11 +102,8 @@ EDIT_FILE = Operation(
     writes=True,
     core=True,
     raises=(
-        *CHANGES,
-        e.FileNotFound,
-        e.SearchNotFound,
+        *EDITS,
         e.ExpectMismatch,
-        e.SearchAmbiguous,
         e.SymbolNotFound,
         e.SymbolAmbiguous,
         e.SymbolExists,
@@ -123,15 +122,7 @@ APPLY_PATCH = Operation(
     core=True,
     weight="patch",
     most_bytes=SHORT_BYTES,
-    raises=(
-        *CHANGES,
-        e.FileNotFound,
-        e.PatchInvalid,
-        e.PatchAmbiguous,
-        e.SearchNotFound,
-        e.SearchAmbiguous,
-        e.BaseRequired,
-    ),
+    raises=(*EDITS, e.PatchInvalid, e.PatchAmbiguous, e.BaseRequired),
     command="patch",
 )
 

@@ -6,7 +6,8 @@ import hashlib
 import pwd
 import re
 
-from orchestrator.api.framing import PROTOCOL, Preamble
+from orchestrator.api.framing import Preamble
+from orchestrator.api.locations import PROTOCOL
 from orchestrator.core.errors import FrameInvalid, SessionNotYours, SessionUnknown, Unauthorised, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.sessions import AgentAdded

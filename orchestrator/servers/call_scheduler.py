@@ -68,8 +68,7 @@ COMPANY_US = 1_000_000
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls run at a time. Those that run for longer than `long_us` count for `most_of_one` alone."""
 
-    alone: int  # of an agent, while no other agent calls
-    in_company: int = 1  # of an agent, while others call too: a call beside one takes twice its time at most
+    alone: int  # of an agent, while no other agent calls; else one: a call beside one takes twice its time at most
     most_running: int  # of all agents
     most_of_one: int  # of one agent, long ones too
     long_us: int
@@ -82,15 +81,12 @@ HEAVY = Limits(alone=1, most_running=1, most_of_one=4, long_us=2_000_000)
 """Each may hold a large file and the lines of it, and keep a thread busy. After this time it waits for something."""
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """A call that runs, or waits to run."""
 
-    __slots__ = ("agent", "begun_us", "granted")
-
-    def __init__(self, agent: str) -> None:
-        self.agent = agent
-        self.begun_us = 0
-        self.granted: anyio.Event | None = None
+    agent: str
+    begun_us: int = 0
+    granted: anyio.Event | None = None
 
 
 class CallScheduler:
@@ -160,7 +156,7 @@ class CallScheduler:
     def _may(self, agent: str) -> bool:
         limits, company = self._limits, len(self._called) > (agent in self._called)
         return (
-            self._young_of[agent] < (limits.in_company if company else limits.alone)
+            self._young_of[agent] < (1 if company else limits.alone)
             and len(self._young) < limits.most_running
             and self._running_of[agent] < limits.most_of_one
         )

@@ -222,7 +222,6 @@ def test_only_what_answers_is_nested(home: Path, listening: str) -> None:
 
 
 def test_preamble_is_what_the_daemon_reads() -> None:
-    assert locations.PROTOCOL == framing.PROTOCOL
     line = locations.preamble("mcp", agent="a", token="t", session="s", client="c", toolset="full", structured=True)
     assert line.endswith(b"}\n")
     said = msgspec.json.decode(line, type=framing.Preamble)

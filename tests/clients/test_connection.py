@@ -15,7 +15,8 @@ import pytest
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import STOP
-from orchestrator.api.framing import PROTOCOL, Preamble, Refusal, refusal
+from orchestrator.api.framing import Preamble, Refusal, refusal
+from orchestrator.api.locations import PROTOCOL
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT
 from orchestrator.clients.connection import Caller, Connection, asked

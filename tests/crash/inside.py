@@ -15,8 +15,9 @@ import anyio
 import msgspec
 from structlog.testing import capture_logs
 
-from orchestrator.api.framing import PROTOCOL, Preamble, Request
+from orchestrator.api.framing import Preamble, Request
 from orchestrator.api.journal_operations import JournalEntry
+from orchestrator.api.locations import PROTOCOL
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import Result

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.framing import PROTOCOL
+from orchestrator.api.locations import PROTOCOL
 from orchestrator.clients.python import RemoteError
 from tests.daemon.daemon_process import RunningDaemon, running
 
