@@ -7,10 +7,11 @@ import re
 import click
 import pytest
 
+from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import BY_NAME
 from orchestrator.clients.cli import orchestrator
-from orchestrator.clients.render.answers import COMMANDS, for_people, refused
+from orchestrator.clients.render.answers import COMMANDS, for_people, noticed, refused
 from tests.docs.documents import errors
 
 
@@ -26,6 +27,15 @@ from tests.docs.documents import errors
 def test_a_hint_names_commands(hint: str, read: str) -> None:
     assert for_people(hint) == read
     assert list(refused(Refusal(code="denied", message="no", hint=hint)))[1] == f"  {read}"
+
+
+def test_a_notice_shows_what_others_wrote_without_moving_the_cursor() -> None:
+    notice = r.Notice(
+        path="a\x1b", kind="changed", since="@3", by=("bob",), changes=1, version_id="@4", diff="+x\x1b[2J\n+y\x0bz\n"
+    )
+    lines = [click.unstyle(line) for line in noticed(notice)]
+    assert lines[0].startswith("notice: a\\x1b: ")
+    assert lines[1:] == ["  +x\\x1b[2J", "  +y\\x0bz"]
 
 
 @pytest.mark.parametrize("words", COMMANDS.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
 
@@ -17,7 +17,18 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
-from orchestrator.clients.render.generic import content, diff_lines, facts, go_on, lines_of, rows_of, some, table, when
+from orchestrator.clients.render.generic import (
+    DIFF_GOES_ON,
+    content,
+    diff_lines,
+    facts,
+    go_on,
+    lines_of,
+    rows_of,
+    some,
+    table,
+    when,
+)
 from orchestrator.core.errors import escaped, plural
 
 COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
@@ -55,9 +66,7 @@ def refused(refusal: Refusal) -> Iterator[str]:
 def noticed(notice: r.Notice) -> Iterator[str]:
     """What others did to what the caller has read."""
     yield f"notice: {for_people(notice_text(notice))}"
-    yield from (f"  {line}" for line in (notice.diff or "").splitlines())
-    if notice.diff_truncated:
-        yield "  …"
+    yield from (f"  {line}" for line in diff_lines(notice.diff, "…" if notice.diff_truncated else ""))
 
 
 @rendered.register
@@ -67,26 +76,19 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     colour = _STATUS_COLOURS.get(answer.status, "red")
     lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
     yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {escaped(answer.message)}{lines}"
-    yield from diff_lines(answer.diff or "")
-    if answer.diff_truncated and answer.status == "waiting":
-        yield f"… the diff goes on; `orchestrator approvals show {answer.approval}` shows all of it"
-    elif answer.diff_truncated:
-        yield "… the diff goes on" + ("; `orchestrator diff` shows all of it" if answer.status == "applied" else "")
+    whole = {"waiting": f"approvals show {answer.approval}", "applied": "diff"}.get(answer.status)
+    more = f"{DIFF_GOES_ON}; `orchestrator {whole}` shows all of it" if whole else DIFF_GOES_ON
+    yield from diff_lines(answer.diff, more if answer.diff_truncated else "")
     yield from content(answer.shown or "")
-    yield from _merged(answer.merge)
+    for place in answer.merge:  # where the change met what others had done
+        first, last = place.lines
+        span = f"{first}-{last}" if last > first else f"{first}"
+        yield f"merged: {escaped(place.path)}:{span} {place.rule}: {escaped(place.why)}"
     yield from (f"warning: {escaped(for_people(warning))}" for warning in answer.warnings)
     if answer.status == "waiting" and answer.approval:
         yield f"  A person decides: orchestrator approvals show {answer.approval}"
     if answer.status == "conflict" and answer.conflict:
         yield f"  Look at it: orchestrator conflicts show {answer.conflict}"
-
-
-def _merged(places: Iterable[r.MergeText]) -> Iterator[str]:
-    """A line for each place where a change met what others had done."""
-    for place in places:
-        first, last = place.lines
-        lines = f"{first}-{last}" if last > first else f"{first}"
-        yield f"merged: {escaped(place.path)}:{lines} {place.rule}: {escaped(place.why)}"
 
 
 @rendered.register
@@ -228,32 +230,18 @@ def _conflict(info: ConflictInfo) -> Iterator[str]:
     if info.regions_left_out:
         yield f"  and {plural(info.regions_left_out, 'more region')}"
     for item in info.reviews:
-        parts = (
-            item.review,
-            item.reviewer,
-            item.state,
-            item.verdict,
-            item.code,
-            item.reason or item.message,
-            item.hint,
-        )
-        yield escaped(f"  {' '.join(filter(None, parts))}")
-    yield from _side(info.diff, truncated=info.diff_truncated)
+        parts = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message)
+        yield escaped(f"  {' '.join(filter(None, (*parts, item.hint)))}")
+    yield from diff_lines(info.diff, DIFF_GOES_ON if info.diff_truncated else "")
     if info.review_diff is not None:
-        yield f"  {info.reviewer} proposes:"
-        yield from _side(info.review_diff, truncated=info.review_diff_truncated)
+        yield f"  {escaped(info.reviewer or '')} proposes:"
+        yield from diff_lines(info.review_diff, DIFF_GOES_ON if info.review_diff_truncated else "")
         yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
     yield (
         f"  Resolve it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
         "--reject --reason WHY, or, made from what is shown here, "
         f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
     )
-
-
-def _side(diff: str | None, *, truncated: bool) -> Iterator[str]:
-    yield from diff_lines(diff or "")
-    if truncated:
-        yield "  (the diff goes on)"
 
 
 def _party(party: Party | None) -> str:

@@ -86,6 +86,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
 }
 """The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""
 
+DIFF_GOES_ON = "… the diff goes on"
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
 _LABELS = {"unchecked": "not checked"}
 _PHRASES = {
@@ -122,9 +123,7 @@ def lines_of(result: r.Result) -> Iterator[str]:
         yield from rows_of(rows, indent="  " if titled else "")
     if not lists and kind in EMPTY:
         yield escaped(EMPTY[kind].format(**values))
-    yield from diff_lines(values.get("diff") or "")
-    if values.get("diff_truncated"):
-        yield "… the diff goes on"
+    yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
 
@@ -229,14 +228,16 @@ def numbered(text: str, start: int) -> Iterator[str]:
         yield click.style(f"{number:>6}  ", dim=True) + line
 
 
-def diff_lines(diff: str) -> Iterator[str]:
-    """A unified diff, coloured."""
-    for line in content(diff):
+def diff_lines(diff: str | None, more: str = "") -> Iterator[str]:
+    """A unified diff, coloured; and `more` in the end, if there is more of it."""
+    for line in content(diff or ""):
         if line.startswith(("+++", "---")):
             yield click.style(line, bold=True)
         else:
             colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
             yield click.style(line, fg=colour) if colour else line
+    if more:
+        yield more
 
 
 def some(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.api import locations
 from orchestrator.clients.running_daemon import DaemonDied, RemoteError, accepted, ensure, find, keeps_state_in
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
-from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
+from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable, complain
 from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
 
 USAGE = """\
@@ -102,7 +102,10 @@ class Dialler:
 def main(argv: list[str]) -> int:
     """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
     try:
-        given = dict(getopt.getopt(argv, "", OPTIONS)[0])
+        options, rest = getopt.getopt(argv, "", OPTIONS)
+        given = dict(options)
+        if rest:
+            raise getopt.GetoptError(f"unexpected argument {rest[0]}")
         if given.get("--toolset", "core") not in ("core", "full"):
             raise getopt.GetoptError("--toolset is core or full")
         most = given.get("--max-answer-bytes", "4000")
@@ -129,7 +132,7 @@ def main(argv: list[str]) -> int:
         return _refuse_all(error)
     dialler = Dialler(root, given.get("--state-dir"), os.environ.get("ORCHESTRATOR_SESSION"), introduction)
     constants = Handshake(toolset, structured=structured)
-    never = Pipe(dialler.dial, constants, _complain, sys.stdin.buffer, sys.stdout.buffer).run()
+    never = Pipe(dialler.dial, constants, sys.stdin.buffer, sys.stdout.buffer).run()
     return 0 if never is None else 1
 
 
@@ -143,17 +146,9 @@ def _token(path: str | None) -> str | None:
         raise TokenUnreadable(f"the token file {path} cannot be read: {error}") from error
 
 
-def _complain(error: OrchestratorError) -> None:
-    """Show an error to the person."""
-    print(f"orchestrator: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
-    sys.stderr.flush()
-
-
 def _refuse_all(error: OrchestratorError) -> int:
     """Show the error to the person on stderr, and to the client as the answer to each request."""
-    _complain(error)
+    complain(error)
     for line in sys.stdin.buffer:
         call = read_message(line).call
         if call is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,14 @@ PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 REPLAY_TIMEOUT_S = 30.0
 DRAIN_S = 60.0
 """A call may wait 50 s for a person; its answer is worth as long once the client has closed its side."""
+
+
+def complain(error: OrchestratorError) -> None:
+    """Show an error to the person."""
+    print(f"orchestrator: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    sys.stderr.flush()
 
 
 class Link(NamedTuple):
@@ -62,9 +71,6 @@ class StillUnreachable(Exception):
 Dial = Callable[[str | None], Link]
 """Connects, resuming a session. Raises StillUnreachable or OSError to be tried again, OrchestratorError to stop."""
 
-Complain = Callable[[OrchestratorError], None]
-"""Shows the person at the terminal why no daemon can be had."""
-
 
 class Sent(NamedTuple):
     """A call that is open: its line, and how many links took it."""
@@ -77,10 +83,8 @@ class Sent(NamedTuple):
 class Pipe:
     """Joins the client's stdin and stdout to the daemon until the client closes its side."""
 
-    def __init__(
-        self, dial: Dial, constants: messages.Handshake, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
-    ) -> None:
-        self._dial, self._constants, self._complain = dial, constants, complain
+    def __init__(self, dial: Dial, constants: messages.Handshake, client_in: BinaryIO, client_out: BinaryIO) -> None:
+        self._dial, self._constants = dial, constants
         self._in, self._out = client_in, client_out
         self._state = threading.Condition()
         self._writing = threading.Lock()
@@ -253,7 +257,7 @@ class Pipe:
 
     def _give_up(self, trouble: OrchestratorError) -> None:
         if self._session is None:
-            self._complain(trouble)
+            complain(trouble)
         with self._state:
             calls = [sent.call for sent in self._open.values()]
             self._open.clear()

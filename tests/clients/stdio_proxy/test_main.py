@@ -325,7 +325,7 @@ def test_no_workspace_is_shown_in_the_same_way(home: Path, monkeypatch: pytest.M
     opened.close()
 
 
-@pytest.mark.parametrize("options", [("--toolset", "some"), ("--tools",)])
+@pytest.mark.parametrize("options", [("--toolset", "some"), ("--tools",), ("full",)])
 def test_wrong_usage(workspace: Path, options: tuple[str, ...]) -> None:
     opened = Transport(*options)
     assert opened.ended()[:2] == (2, b"")

@@ -14,7 +14,7 @@ import pytest
 from orchestrator.clients.stdio_proxy import messages, relay
 from orchestrator.clients.stdio_proxy.messages import Handshake
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
-from orchestrator.core.errors import OrchestratorError, Unauthorised
+from orchestrator.core.errors import Unauthorised
 from tests.clients.fakes import Conversation, read_line
 
 
@@ -41,12 +41,11 @@ class Client:
         link, self.daemon = linked()
         self.dials: list[Link | Exception] = [link]
         self._session: str | None = None
-        self.complaints: list[OrchestratorError] = []
         down, self._up = os.pipe()
         self._down, up = os.pipe()
         self._files: list[BinaryIO] = [os.fdopen(down, "rb"), os.fdopen(up, "wb")]
         self.out = os.fdopen(self._down, "rb")
-        opened = Pipe(self._dial, OnlyPing(), self.complaints.append, *self._files)
+        opened = Pipe(self._dial, OnlyPing(), *self._files)
         self._thread = threading.Thread(target=opened.run)
         self._thread.start()
 
