@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -71,25 +72,21 @@ class ApprovalService:
 
     async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
         await self._gate.check(caller, params.approver)
-        approval = self._find(params.approval, waiting=True)
-        granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
-        if approval.request.read_version is not None:
-            await self._s.notes.append(caller.origin(call), (approval.stream, granted))
-            return await self._answers.of(approval.seq)
-        async with self._s.locks.alone(item.path for item in approval.request.paths):
-            approval = self._find(params.approval, waiting=True)
+        async with self._waiting(params.approval) as approval:
             if approval.request.expires_at <= self._s.clock.now_ms():
                 await self._expire_due(approval, "timeout")
-                return await self._answers.of(approval.seq)
-            await self._s.notes.append(caller.origin(call), (approval.stream, granted))
-            await self._apply(approval)
+            else:
+                granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
+                await self._s.notes.append(caller.origin(call), (approval.stream, granted))
+                if approval.request.read_version is None:
+                    await self._apply(approval)
         return await self._answers.of(approval.seq)
 
     async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
         await self._gate.check(caller, params.approver)
-        approval = self._find(params.approval, waiting=True)
-        event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
-        await self._s.notes.append(caller.origin(call), (approval.stream, event))
+        async with self._waiting(params.approval) as approval:
+            event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
+            await self._s.notes.append(caller.origin(call), (approval.stream, event))
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
@@ -238,6 +235,13 @@ class ApprovalService:
         await self._s.notes.append(self._origin(approval), (approval.stream, event))
 
     # --- small things -------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _waiting(self, raw: p.Version) -> AsyncIterator[Approval]:
+        """A request that waits, with the locks of its paths held, so that it is answered once."""
+        approval = self._find(raw, waiting=True)
+        async with self._s.locks.alone(item.path for item in approval.request.paths):
+            yield self._find(raw, waiting=True)
 
     def _find(self, raw: p.Version, *, waiting: bool) -> Approval:
         number = parse_seq(raw, parameter="approval")

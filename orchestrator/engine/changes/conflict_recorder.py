@@ -143,8 +143,9 @@ class ConflictRecorder:
 
     async def supersede(self, attempt: Attempt, applied: Applied, plan: Apply) -> None:
         """Close the caller's own conflicts that the change names or covers."""
-        wanted, named = attempt.request, attempt.superseded
-        closed = [named] if named is not None and named.state == "open" else []
+        wanted = attempt.request
+        named = self._pending.open_conflict(attempt.superseded.seq) if attempt.superseded is not None else None
+        closed = [named] if named is not None else []
         for item in plan.paths:
             for conflict in self._pending.open_conflicts(item.path):
                 if conflict.agent != wanted.caller.agent or conflict in closed or conflict.seq == wanted.resolves:

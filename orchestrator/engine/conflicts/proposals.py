@@ -14,7 +14,7 @@ from orchestrator.core.conflicts.resolution import ProposalUnfit, check_lines, c
 from orchestrator.core.conflicts.sides import GapConflict
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Resolve
-from orchestrator.core.errors import NothingToChange
+from orchestrator.core.errors import CallerError, NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved, ReviewAccepted, ReviewRejected
 from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
@@ -126,8 +126,15 @@ class Proposals:
             events.insert(0, ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change))
         elif review is not None and review.state == "answered":
             events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
-        await self._s.notes.append(origin, *((conflict.stream, event) for event in events))
-        return answer or await self._pipeline.answers.of(seq)
+        closing = [(conflict.stream, event) for event in events]
+        if answer is not None:
+            await self._s.notes.append(origin, *closing)
+            return answer
+        async with self._s.locks.alone((conflict.found.path,)):  # others may close it, too
+            if self._s.state.pending.open_conflict(seq) is None:
+                raise ConflictClosed(self._s.state.pending.conflict(seq) or conflict)
+            await self._s.notes.append(origin, *closing)
+        return await self._pipeline.answers.of(seq)
 
     async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
         """Carry a proposal out, as the reviewer's change.
@@ -182,6 +189,14 @@ class Proposals:
                 await self.check(conflict, data)
                 return data
         raise ProposalUnfit("conflict_moved", "the file has changed where the proposal wants to go")
+
+
+class ConflictClosed(CallerError, code="conflict_closed"):
+    """The conflict was resolved or superseded before."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        number = show(conflict.seq)
+        super().__init__(f"{number} is {conflict.state} already", details={"conflict": number})
 
 
 def reviewer_caller(name: str) -> Caller:

@@ -32,7 +32,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
-from orchestrator.engine.conflicts.proposals import Proposals
+from orchestrator.engine.conflicts.proposals import ConflictClosed, Proposals
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -93,8 +93,7 @@ class ConflictResolver:
             raise VersionUnknown(f"{show(number)} is no conflict", hint="list_conflicts names those that wait.")
         present = await self._rebaser.follow(conflict, renames_only=True) if conflict.state == "open" else None
         if present is None:
-            closed = self._s.state.pending.conflict(number) or conflict
-            raise ConflictClosed(f"{show(number)} is {closed.state} already", details={"conflict": show(number)})
+            raise ConflictClosed(self._s.state.pending.conflict(number) or conflict)
         return present
 
     def _authorize(self, caller: Caller, conflict: Conflict, choice: str) -> None:
@@ -211,10 +210,6 @@ def _revived(conflict: Conflict, answer: r.ChangeAnswer) -> r.ChangeAnswer:
     done = "this brought it back" if answer.status == "applied" else "this would bring it back"
     warning = f"{conflict.found.path} had been deleted; {done}"
     return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
-
-
-class ConflictClosed(CallerError, code="conflict_closed"):
-    """The conflict was resolved or superseded before."""
 
 
 class NoProposal(

@@ -1,0 +1,143 @@
+"""A request and a conflict end once, whoever answers them at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+import pytest
+
+from orchestrator.api import administration as a
+from orchestrator.api import operations as o
+from orchestrator.api.conflicts import RESOLVE_CONFLICT, ResolveConflict
+from orchestrator.api.parameters import WriteFile
+from orchestrator.core.change import PathChange, PermissionCheck, Provenance
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions.commands import Write
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.conflicts import (
+    ApprovalDenied,
+    ApprovalGranted,
+    ApprovalRequested,
+    ConflictFound,
+    ConflictResolved,
+    ConflictSides,
+    ConflictSuperseded,
+)
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
+from orchestrator.engine.changes.approvals import ApprovalService
+from orchestrator.engine.conflicts.proposals import ConflictClosed, Proposals
+from orchestrator.engine.services import Services
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.journal import AppendBatch, NewEvent
+from tests.engine.parts import pipeline_of
+from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.in_memory.workspace import MemoryWorkspace
+
+pytestmark = pytest.mark.anyio
+
+FILE = WorkspacePath("f.txt")
+BOB = Origin(agent=AgentName("bob"), session=SessionId("s-1"))
+CALLER = Caller(agent=AgentName("bob"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
+PERSON = Caller(agent=AgentName("person:p"), agent_class="person", session=SessionId("s-2"), transport="rpc")
+
+
+@pytest.fixture
+def services() -> Services:
+    clock, entropy, workspace = SystemClock(), SystemEntropy(), MemoryWorkspace()
+    return Services(
+        journal=MemoryJournal(clock=clock, entropy=entropy),
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+        clock=clock,
+        entropy=entropy,
+        state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
+    )
+
+
+async def conflict_in(services: Services) -> Seq:
+    sides = ConflictSides(base=None, current=None, proposed=None, base_version=None, current_version=None)
+    found = ConflictFound(provenance=Provenance(operation="edit_file"), path=FILE, sides=sides)
+    return (await services.notes.append(BOB, (f"conflict:{FILE}", found)))[0].seq
+
+
+async def events_of(services: Services, *kinds: type[Event]) -> list[type[Event]]:
+    return [type(item.event) async for item in services.journal.events() if isinstance(item.event, kinds)]
+
+
+async def test_a_resolved_conflict_is_not_superseded(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person may choose while the change that names the conflict waits for the file."""
+    seq, hold = await conflict_in(services), services.locks.hold
+    resolved = [ConflictResolved(conflict=seq, choice="current", by="person:p")]
+
+    @asynccontextmanager
+    async def late(paths: Iterable[WorkspacePath], *, shared: bool = False) -> AsyncIterator[None]:
+        while resolved:
+            await services.notes.append(Origin(), (f"conflict:{FILE}", resolved.pop()))
+        async with hold(paths, shared=shared):
+            yield
+
+    monkeypatch.setattr(services.locks, "hold", late)
+    call = Call(operation=o.WRITE_FILE, params=WriteFile(path=FILE, content="x\n", mode="create"))
+    request = ChangeRequest(caller=CALLER, call=call, supersedes=show(seq))
+    services.background.tasks = tasks = anyio.create_task_group()
+    async with tasks:
+        answer = await pipeline_of(services).change(Write(path=FILE, content="x\n", mode="create"), request)
+    assert answer.status == "applied"
+    assert await events_of(services, ConflictSuperseded) == []
+    found = services.state.pending.conflict(seq)
+    assert found is not None
+    assert (found.state, found.choice) == ("resolved", "current")
+
+
+async def test_a_conflict_is_resolved_once(services: Services) -> None:
+    conflict = services.state.pending.open_conflict(await conflict_in(services))
+    assert conflict is not None
+    proposals = Proposals(services, pipeline_of(services), None)
+    params = ResolveConflict(conflict=show(conflict.seq), choice="current")
+    wanted = ChangeRequest(caller=PERSON, call=Call(operation=RESOLVE_CONFLICT, params=params), resolves=conflict.seq)
+    resolve = partial(
+        proposals.resolve, conflict, None, wanted, choice="current", by="person:p", origin=PERSON.origin()
+    )
+    await resolve()
+    with pytest.raises(ConflictClosed, match="is resolved already"):
+        await resolve()
+    assert await events_of(services, ConflictResolved) == [ConflictResolved]
+
+
+async def test_a_request_that_is_denied_is_not_granted(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A yes comes while the no is being noted."""
+    asked = ApprovalRequested(
+        provenance=Provenance(operation="write_file"),
+        paths=(PathChange(FILE, None, digest_of(b"x\n")),),
+        rule="ask",
+        permissions=(PermissionCheck("create", FILE),),
+        expires_at=services.clock.now_ms() + 60_000,
+    )
+    batch = AppendBatch((NewEvent(f"approval:{FILE}", asked),), BOB, ((digest_of(b"x\n"), b"x\n"),))
+    seq = (await services.journal.append(batch))[0].seq
+    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    code, approvals = await gate.create(), ApprovalService(services, pipeline_of(services), gate)
+    append = services.journal.append
+
+    async def met_by_a_yes(batch: AppendBatch) -> tuple[Recorded, ...]:
+        if isinstance(batch.events[0].event, ApprovalDenied):
+            yes = a.Approve(approval=show(seq), approver=code)
+            with anyio.move_on_after(0):
+                await approvals.approve(PERSON, Call(operation=a.APPROVE, params=yes), yes)
+        return await append(batch)
+
+    monkeypatch.setattr(services.journal, "append", met_by_a_yes)
+    no = a.Deny(approval=show(seq), approver=code)
+    await approvals.deny(PERSON, Call(operation=a.DENY, params=no), no)
+    assert await events_of(services, ApprovalGranted, ApprovalDenied) == [ApprovalDenied]
