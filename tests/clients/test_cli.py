@@ -306,6 +306,7 @@ def test_no_daemon(run: Run) -> None:
     assert (code, out) == (4, "")
     assert "orchestrator up" in err
     assert json.loads(run("status", "--json")[1])["code"] == "daemon_unreachable"
+    assert "orchestrator up" not in run("stop")[2]
 
 
 @pytest.mark.parametrize(

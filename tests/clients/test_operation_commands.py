@@ -8,6 +8,7 @@ import click
 import pytest
 from msgspec import Meta
 
+from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import AnyPath, Params, PathText, Version
@@ -76,6 +77,7 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
             ["0 matching lines in 2 files"],
             id="a search for nothing",
         ),
+        pytest.param(JournalPage(), ["no event fits"], id="no event"),
     ],
 )
 def test_an_answer_that_holds_nothing_says_so(answer: Result, shown: list[str]) -> None:

@@ -93,9 +93,10 @@ def stop(settings: Settings) -> int:
     try:
         with settings.connect() as connection, ending(connection.pid):
             done = connection.call(STOP, p.Params())
-    except DaemonUnreachable:
+    except DaemonUnreachable as error:
         serving = processes.serving(settings.root)
         if serving is None:
+            error.hint = "It was stopped before."
             raise
         done = _ended(serving)
     return settings.show(done, ["the daemon has ended"])

@@ -151,6 +151,8 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
 @rendered.register
 def _page(page: JournalPage) -> Iterator[str]:
     yield from table((e.seq, when(e.at), e.agent or "", e.kind, _about(e.event)) for e in page.entries)
+    if not page.entries and page.cursor is None:
+        yield "no event fits"
     if page.partial:
         yield "(only a part of the journal was searched)"
     yield from go_on(len(page.entries), None, page.cursor)
@@ -231,7 +233,9 @@ def _conflict(info: ConflictInfo) -> Iterator[str]:
         yield f"  and {plural(info.regions_left_out, 'more region')}"
     for item in info.reviews:
         parts = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message)
-        yield escaped(f"  {' '.join(filter(None, (*parts, item.hint)))}")
+        yield escaped(f"  {' '.join(filter(None, parts))}")
+        if item.hint:
+            yield escaped(f"    {item.hint}")
     yield from diff_lines(info.diff, DIFF_GOES_ON if info.diff_truncated else "")
     if info.review_diff is not None:
         yield f"  {escaped(info.reviewer or '')} proposes:"
