@@ -204,7 +204,6 @@ class Engine:
             self._s.background.tasks = tasks
             await self._snapshots.begin()
             await self._watching.start()
-            self.lifecycle.begin()
             try:
                 await self._recover_and_scan()
             except Exception as error:

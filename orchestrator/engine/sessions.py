@@ -181,16 +181,12 @@ class SessionLifecycle:
     """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
 
     def __init__(self, notes: Notes, sessions: Sessions, noticer: StaleReadNotifier) -> None:
-        self._notes, self._sessions, self._noticer = notes, sessions, noticer
+        self._notes, self._noticer = notes, noticer
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
-        self._left: list[Session] = []  # open when the last daemon ended
+        self._left = [session for session in sessions if session.open]  # when the last daemon ended
         self._connections = Counter[SessionId]()
         self._log = logger("engine")
-
-    def begin(self) -> None:
-        """Before anybody calls: whoever was connected when the last daemon ended is not connected now."""
-        self._left = [session for session in self._sessions if session.open]
 
     async def close_left(self) -> None:
         """Note the end of the sessions that the last daemon left open."""

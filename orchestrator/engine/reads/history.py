@@ -11,7 +11,7 @@ from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
 )
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
+from orchestrator.core.events.files import ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.versions import VersionRow
@@ -62,16 +62,8 @@ class Historian:
         )
 
     async def _version(self, caller: Caller, row: VersionRow, *, readable: bool) -> r.FileVersion:
-        reason = ""
-        reverts: tuple[tuple[Seq, ...], int] = ((), 0)
-        if row.undoes:
-            outcome = await self._s.journal.event(row.seq)
-            if outcome is not None and isinstance(outcome.event, ChangeApplied):
-                reverts = await self._named(outcome.event.provenance.reverts)
-        if row.change is not None:
-            intent = await self._s.journal.event(row.change)
-            if intent is not None and isinstance(intent.event, ChangeIntended):
-                reason = intent.event.provenance.reason
+        intent = await self._s.notes.event(row.change, ChangeIntended)
+        reverts, more_reverts = await self._named(intent.provenance.reverts if intent is not None else ())
         # contents are kept by their hash, whatever their paths: that must not show
         source, listable = row.moved_from, self._s.permissions.listable
         kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
@@ -86,10 +78,10 @@ class Historian:
             size=row.size if readable else None,
             hash=row.digest if readable else None,
             approver=await approver_of(self._s.state.pending, self._s.notes, row.approval),
-            reverts=tuple(map(show, reverts[0])),
-            more_reverts=reverts[1],
+            reverts=tuple(map(show, reverts)),
+            more_reverts=more_reverts,
             change=show(row.change) if row.change else None,
-            reason=reason or None,
+            reason=(intent.provenance.reason or None) if intent is not None else None,
             moved_from=source if source is not None and listable(caller, source) else None,
             not_kept=not kept or (row.present and row.digest is None),
             removed=not row.present,
