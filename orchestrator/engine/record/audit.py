@@ -27,7 +27,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.events.visibility import visible
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention
@@ -152,8 +152,9 @@ class Auditor:
 
     async def _wanted(self, caller: Caller, params: k.JournalFilter) -> EventQuery | None:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
-        session = self._session(caller, params.session)
-        tags = _tags(params.kind, params.outcome)
+        if not caller.is_person and params.session not in (None, caller.session):
+            raise NotPermitted("agents see the events of their own session", hint="Leave session out, or ask a person.")
+        tags, head = _tags(params.kind, params.outcome), self._s.journal.head
         if tags is None:
             return None
         mentions: list[Mention] = []
@@ -165,45 +166,30 @@ class Auditor:
         if task is not None:
             carried = f'"task":{task.task}'.encode()
             mentions.append(Mention(texts=(carried,), session=task.session, first=task.task, last=task.last))
+        since = parse_timestamp(params.since, parameter="since", head=head) if params.since is not None else Timestamp()
+        until = parse_timestamp(params.until, parameter="until", head=head) if params.until is not None else Timestamp()
         wanted = EventFilter(
             tags=tags,
             agent=params.agent,
-            session=session,
-            after=task.task - 1 if task else 0,
+            session=params.session if caller.is_person else caller.session,
+            after=max(task.task - 1 if task else 0, (since.seq or 1) - 1),
+            until=until.seq,
+            since_at=since.at,
+            until_at=until.at,
             mentions=tuple(mentions),
         )
-        return EventQuery(self._between(wanted, params), path, task, params.outcome)
-
-    def _between(self, wanted: EventFilter, params: k.JournalFilter) -> EventFilter:
-        """The filter with the caller's bounds, each a position or a time."""
-        replace, head = msgspec.structs.replace, self._s.journal.head
-        if params.since is not None:
-            since = parse_timestamp(params.since, parameter="since", head=head)
-            after = wanted.after if since.seq is None else max(wanted.after, since.seq - 1)
-            wanted = replace(wanted, after=after, since_at=since.at)
-        if params.until is not None:
-            until = parse_timestamp(params.until, parameter="until", head=head)
-            wanted = replace(wanted, until=until.seq, until_at=until.at)
-        return wanted
-
-    def _session(self, caller: Caller, session: str | None) -> str | None:
-        if caller.is_person:
-            return session
-        if session not in (None, caller.session):
-            raise NotPermitted("agents see the events of their own session", hint="Leave session out, or ask a person.")
-        return caller.session
+        return EventQuery(wanted, path, task, params.outcome)
 
     async def _task(self, raw: p.Version) -> Task:
         number = parse_seq(raw, parameter="task")
-        begun = await self._s.journal.event(number)
-        if begun is None or not isinstance(begun.event, TaskBegun):
+        begun = await self._s.notes.event(number, TaskBegun)
+        if begun is None:
             raise VersionUnknown(f"{show(number)} is no task")
-        session = begun.event.session
-        wanted = EventFilter(tags=(tag_of(TaskEnded),), session=session, after=number)
+        wanted = EventFilter(tags=(tag_of(TaskEnded),), session=begun.session, after=number)
         async for recorded in self._s.journal.events(wanted, batch=100):
             if isinstance(recorded.event, TaskEnded) and recorded.event.task == number:
-                return Task(number, session, recorded.seq)
-        return Task(number, session, 2**62)
+                return Task(number, begun.session, recorded.seq)
+        return Task(number, begun.session, 2**62)
 
     # --- entries, without hashes of what the caller may not read --------------------------
 
