@@ -9,7 +9,6 @@ and each imports only those below it:
 - record: the journal itself: queried, sealed, maintained
 - reads: files, searches, the past, read sets
 - external: what other programs changed
-- approver, caller, leases, walker: what several rooms ask
-- services: the parts that rooms share: permissions, notes, contents, locks, path_resolution, past_versions, the ports
-  and the state
+- approver, caller, leases: what several rooms ask
+- services: what rooms share: permissions, notes, contents, locks, paths, past_versions, the ports and the state
 """

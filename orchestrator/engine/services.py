@@ -18,7 +18,7 @@ from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.past_versions import PastVersions
-from orchestrator.engine.path_resolution import Paths
+from orchestrator.engine.paths import Paths
 from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal

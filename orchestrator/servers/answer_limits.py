@@ -13,7 +13,7 @@ from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.sessions import LEASES
 
 UNKNOWN_BYTES = 12_000

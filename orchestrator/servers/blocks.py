@@ -11,7 +11,7 @@ from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
 from orchestrator.core.errors import escaped, plural
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 
 MOST_RANGES = 300
 """Of blamed lines in one block; the rest is another call away."""

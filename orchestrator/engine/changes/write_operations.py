@@ -24,8 +24,8 @@ from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.renames import RenameTracker
+from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.engine.walker import Walker
 
 MOST_FILES = 5000
 """In one change of a directory; each is opened, verified and synced by itself."""

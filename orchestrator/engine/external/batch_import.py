@@ -19,8 +19,8 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.observer import MetFile, Observer
+from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.engine.walker import Walker
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, StreamMoved
 from orchestrator.ports.workspace import FileStat, Hints, Scanned

@@ -24,7 +24,7 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer, required, warnings
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import Journal, KnownVersion
 

@@ -25,7 +25,7 @@ from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, 
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {

@@ -23,7 +23,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
 

@@ -13,9 +13,9 @@ from orchestrator.core.ids import show
 from orchestrator.core.paths import tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.paths import Walked, Walker, below
 from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
-from orchestrator.engine.walker import Walked, Walker, below
 
 ENTRY_BYTES, KIND_BYTES = 5, 30
 """Of an entry beside its path and its notes; and for what is no file: its kind."""

@@ -24,8 +24,8 @@ from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
+from orchestrator.engine.paths import Walker, below
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.engine.walker import Walker, below
 
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""

@@ -17,7 +17,7 @@ from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, si
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
-from orchestrator.engine.path_resolution import quoted
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
