@@ -2,7 +2,7 @@
 
 Begin with `encoding.py` (a `Document`), then `locate.py` (search and replace) or `patch.py` (hunks).
 
-encoding, charsets, bytelines, lines    bytes and lines
+encoding, charsets, lines    bytes and lines
 diff, myers, merge, regions, unified_diff, filepatch    differences and three-way merge
 locate, matching, normalised, indent, nearest    where a passage is
 locate_symbol, symbols, outline    where a symbol is

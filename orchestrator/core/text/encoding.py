@@ -14,7 +14,6 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.core.text import bytelines
 from orchestrator.core.text.charsets import (
     CODECS,
     DOUBT,
@@ -22,6 +21,7 @@ from orchestrator.core.text.charsets import (
     MARKS,
     RUN,
     Encoding,
+    Legacy,
     certain,
     decoded,
     guess,
@@ -32,7 +32,7 @@ from orchestrator.core.text.charsets import (
     slightly_damaged,
 )
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.lines import join, split
+from orchestrator.core.text.lines import DAMAGE, fitting, join, read, retouched, same, split
 
 Eol = Literal["lf", "crlf", "cr", "mixed", "none"]
 
@@ -149,14 +149,14 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
         return _wide(data[2:], mark, known=mark in (written, like))
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
-    if (known := _remembered(data, written)) is not None:
+    if (known := _legacy(data, *legacy(written))) is not None:
         return known
     body = data.removeprefix(MARKS["utf-8-sig"])
     encoding: Encoding = mark or "utf-8"
     try:
         text = decoded(body, "utf-8")
     except UnicodeDecodeError:
-        if (known := _remembered(data, like)) is not None:
+        if (known := _legacy(data, *legacy(like))) is not None:
             return known
         if encoding == written or slightly_damaged(body, most=max(MOST_DAMAGES, len(body) // 10_000)):
             return _with_kept(body, encoding)
@@ -164,8 +164,8 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
         in_doubt = not certain(data, guessed)
         if in_doubt and len(data) > MOST_DOUBTED_BYTES:
             return None
-        return _document(data, guessed, in_doubt=in_doubt)
-    if mark is None and data.isascii() and (known := _remembered(data, like)) is not None:
+        return _legacy(data, guessed, in_doubt)
+    if mark is None and data.isascii() and (known := _legacy(data, *legacy(like))) is not None:
         return known
     return new_document(text, encoding)
 
@@ -233,28 +233,24 @@ def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
     """UTF-16, unless it has a NUL early on, or too many pieces that are no character and is not `known` to be text."""
     sound = holds(body, encoding)
     text = body.decode(CODECS[encoding], "replace") if sound is None else sound
-    damaged = sound is None and text.count(bytelines.DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
+    damaged = sound is None and text.count(DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
     if "\0" in text[:SNIFFED_BYTES] or (damaged and not known):
         return None
     return _with_kept(body, encoding) if sound is None else new_document(sound, encoding)
 
 
-def _remembered(data: bytes, name: str | None) -> Document | None:
-    """Text in an encoding that must be remembered, if this names one that holds all of the bytes."""
-    encoding, in_doubt = legacy(name)
-    return None if encoding is None or holds(data, encoding) is None else _document(data, encoding, in_doubt=in_doubt)
-
-
-def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Document:
-    """Text in an encoding that holds all of the bytes."""
-    text = decoded(data, CODECS[encoding])
-    kept = encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding)
+def _legacy(data: bytes, encoding: Legacy | None, in_doubt: bool) -> Document | None:
+    """Text in an encoding that must be remembered; None unless one is given that holds all of the bytes."""
+    text = holds(data, encoding) if encoding is not None else None
+    if encoding is None or text is None:
+        return None
+    kept = encoding in ("shift_jis", "gb18030") and not same(data, text, encoding)
     doc = _with_kept(data, encoding) if kept else new_document(text, encoding)
     return msgspec.structs.replace(doc, runs=frozenset(RUN.findall(doc.text))) if in_doubt else doc
 
 
 def _with_kept(body: bytes, encoding: Encoding) -> Document:
-    lines, ends, kept = bytelines.read(body, encoding)
+    lines, ends, kept = read(body, encoding)
     return Document(tuple(lines), tuple(ends), encoding, kept)
 
 
@@ -311,7 +307,7 @@ def replace_text(doc: Document, text: str) -> Document:
     lines, ends = split(text)
     if "\r" in text:
         kept = splice(doc, edits_between(doc, lines, True)).kept if doc.kept else {}
-        return Document(tuple(lines), tuple(ends), doc.encoding, bytelines.fitting(kept, ends, doc.encoding), doc.runs)
+        return Document(tuple(lines), tuple(ends), doc.encoding, fitting(kept, ends, doc.encoding), doc.runs)
     final = not ends or ends[-1] != ""
     return splice(doc, edits_between(doc, lines, final))
 
@@ -361,7 +357,7 @@ def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
         kept |= {line + shift: doc.kept[line] for line in range(at, edit.start) if line in doc.kept}
         for line, new in enumerate(edit.lines[: edit.length], edit.start):
             raw = doc.kept.get(line)
-            made = None if raw is None else bytelines.retouched(raw, doc.lines[line], new, doc.encoding)
+            made = None if raw is None else retouched(raw, doc.lines[line], new, doc.encoding)
             if made is not None:
                 kept[line + shift] = made
         at = edit.start + edit.length
@@ -387,4 +383,4 @@ def _closed(
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), old.encoding, bytelines.fitting(kept, ends, old.encoding), old.runs)
+    return Document(tuple(lines), tuple(ends), old.encoding, fitting(kept, ends, old.encoding), old.runs)
