@@ -3,11 +3,11 @@
 Begin with `encoding.py` (a `Document`), then `locate.py` (search and replace) or `patch.py` (hunks).
 
 encoding, charsets, lines    bytes and lines
-diff, myers, merge, regions, unified_diff, filepatch    differences and three-way merge
-locate, matching, normalised, indent, nearest    where a passage is
+diff, myers, merge, regions, unified_diff    differences and three-way merge
+locate, matching, normalised, indent    where a passage is
 locate_symbol, symbols, outline    where a symbol is
-hunks, patch, hunk_location; forms/    patches in every form
+patch, hunk_location; forms/    patches in every form
 merging/    what is merged beyond git, and the checks of a clean merge
-redact, secrets    secrets
+secrets, redact    secrets found, and hidden from a reader
 answer_space, search    what is shown of a text
 """

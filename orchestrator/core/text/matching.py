@@ -21,8 +21,7 @@ from orchestrator.core.text.indent import (
     indents,
     inside_strings,
 )
-from orchestrator.core.text.nearest import differences, nearest
-from orchestrator.core.text.normalised import check_new, key_of, keys_of, rewritten
+from orchestrator.core.text.normalised import check_new, differences, key_of, keys_of, nearest, rewritten
 
 BLANKS = 0.1
 """What typography and indentation count for in a score."""

@@ -14,7 +14,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
-from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
+from orchestrator.core.text.unified_diff import FilePatch, FileState, file_patch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.paths import quoted

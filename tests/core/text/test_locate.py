@@ -17,7 +17,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.text.answer_space import render
 from orchestrator.core.text.encoding import Document, Edit, decode, encode, new_document, splice
 from orchestrator.core.text.locate import Replacement, find_exact, locate_changes, strip_line_numbers
-from orchestrator.core.text.nearest import nearest
+from orchestrator.core.text.normalised import nearest
 from tests.core.text.strategies import lf_text, quick
 
 
