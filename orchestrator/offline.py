@@ -198,9 +198,7 @@ async def opened(
     doubts: list[str] = []
     state = await restored(journal, doubts, progress)
     own = OwnFiles(places)
-    inside = own.inside(root)
-    hidden = own.directories() if inside else frozenset()
-    workspace = LocalWorkspace(root, disk=Disk(), hidden=hidden, is_own=own.holds, step=step)
+    workspace = LocalWorkspace(root, disk=Disk(), own=own, step=step)
     stack.callback(workspace.close)
     text, source = read_policy(state_dir)
     workers = WorkerPool()
@@ -209,7 +207,7 @@ async def opened(
         journal=journal,
         workspace=workspace,
         ignore=workspace.ignore,
-        policy=parse_policy(text, source=source).guarding(inside),
+        policy=parse_policy(text, source=source).guarding(own.inside(root)),
         clock=SystemClock(),
         entropy=SystemEntropy(),
         state=state,

@@ -16,16 +16,8 @@ from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, PathError, Wr
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
-from orchestrator.workspace.confine import (
-    Confinement,
-    UnexpectedContent,
-    absent,
-    kind_of,
-    refusal,
-    signature_of,
-    stat_of,
-    translated,
-)
+from orchestrator.workspace.confine import Confinement, UnexpectedContent, absent, refusal, translated
+from orchestrator.workspace.disk import kind_of, signature_of, stat_of
 from orchestrator.workspace.temporary_file import sync, write_temporary
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)

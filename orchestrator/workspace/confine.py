@@ -6,11 +6,9 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Literal
 
-from orchestrator.core.content import Signature
 from orchestrator.core.errors import (
     AccessRefused,
     ChangedWhileRead,
@@ -31,11 +29,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.ports.workspace import FileStat
-from orchestrator.workspace.disk import Disk
-
-Identity = tuple[int, int]
-"""(device, inode)."""
+from orchestrator.workspace.disk import Disk, identity_of, kind_of
+from orchestrator.workspace.own_files import OwnFiles
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -47,24 +42,17 @@ BLOCK_BYTES = 1024 * 1024
 class Confinement:
     """The root, and everything that is found under it.
 
-    What is the daemon's own is as if absent: the directories in `hidden`, by (device, inode),
-    with all that is in them, and the files that `is_own` knows, which matters for hard links.
+    What is the daemon's `own` is as if absent: its directories, with all that is in them, and hard links to its files.
     """
 
-    def __init__(
-        self,
-        root: str,
-        disk: Disk,
-        *,
-        hidden: frozenset[Identity] = frozenset(),
-        is_own: Callable[[Identity], bool] = lambda identity: False,
-    ) -> None:
+    def __init__(self, root: str, disk: Disk, *, own: OwnFiles | None = None) -> None:
         self.disk = disk
         self.root = disk.open_root(root)
         found = disk.stat(self.root)
         self.device = found.st_dev
         self._root_identity = identity_of(found)
-        self._hidden, self._is_own = hidden, is_own
+        self._own = own or OwnFiles(())
+        self._hidden = self._own.directories() if self._own.inside(root) else frozenset()
 
     def close(self) -> None:
         self.disk.close(self.root)
@@ -74,7 +62,7 @@ class Confinement:
         identity = identity_of(found)
         if identity in self._hidden:
             return True
-        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._is_own(identity)
+        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._own.holds(identity)
 
     # --- directories ------------------------------------------------------------------
 
@@ -258,38 +246,6 @@ def digest_from(disk: Disk, handle: int) -> Digest:
     for block in blocks_of(disk, handle):
         hashed.update(block)
     return Digest("sha256:" + hashed.hexdigest())
-
-
-# --- what stat says ---------------------------------------------------------------------
-
-
-def identity_of(found: os.stat_result) -> Identity:
-    return found.st_dev, found.st_ino
-
-
-def kind_of(found: os.stat_result) -> Literal["file", "directory", "symlink", "other"]:
-    mode = found.st_mode
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
-
-
-def signature_of(found: os.stat_result) -> Signature:
-    return Signature(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-
-
-def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
-    return FileStat(
-        kind=kind_of(found),
-        signature=signature_of(found),
-        mode=stat.S_IMODE(found.st_mode),
-        nlink=found.st_nlink,
-        uid=found.st_uid,
-        target=escaped(target) if target is not None else None,
-        device=found.st_dev,
-    )
 
 
 # --- the kernel's errors as ours --------------------------------------------------------

@@ -15,7 +15,13 @@ from typing import Literal
 
 import msgspec
 
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import escaped
+from orchestrator.ports.workspace import FileStat
+
 Rename = Literal["replace", "noreplace", "exchange"]
+Identity = tuple[int, int]
+"""(device, inode)."""
 
 _LINUX = sys.platform.startswith("linux")
 _OPENAT2 = 437
@@ -277,3 +283,35 @@ def _is_link(directory: int, name: str) -> bool:
 
 def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
+
+
+# --- what stat says ---------------------------------------------------------------------
+
+
+def identity_of(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
+
+
+def kind_of(found: os.stat_result) -> Literal["file", "directory", "symlink", "other"]:
+    mode = found.st_mode
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def signature_of(found: os.stat_result) -> Signature:
+    return Signature(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
+    return FileStat(
+        kind=kind_of(found),
+        signature=signature_of(found),
+        mode=stat.S_IMODE(found.st_mode),
+        nlink=found.st_nlink,
+        uid=found.st_uid,
+        target=escaped(target) if target is not None else None,
+        device=found.st_dev,
+    )

@@ -11,7 +11,8 @@ from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.ignore_file import MOST_BYTES, IgnoreFile, IgnoreFileOverBudget, as_bytes
-from orchestrator.workspace.confine import Confinement, signature_of
+from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.disk import signature_of
 
 BUILT_IN = frozenset((".git", ".hg", ".svn", ".jj"))
 TEMP_PREFIX = ".orchestrator-"

@@ -36,18 +36,11 @@ from orchestrator.ports.workspace import (
     Watcher,
 )
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
-from orchestrator.workspace.confine import (
-    Confinement,
-    Identity,
-    blocks_of,
-    kind_of,
-    signature_of,
-    stat_of,
-    translated,
-)
-from orchestrator.workspace.disk import Disk
+from orchestrator.workspace.confine import Confinement, blocks_of, translated
+from orchestrator.workspace.disk import Disk, kind_of, signature_of, stat_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
+from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
 
@@ -58,8 +51,7 @@ MOST_TEMP_BYTES = 1024 * 1024 * 1024
 class LocalWorkspace:
     """See `ports.Workspace`.
 
-    `hidden`: directories, by (device, inode), that are as if absent with all that is in them;
-    `is_own` is asked of files with several names. `uid`: whose leftovers are ours.
+    `own`: the daemon's files, which are as if absent. `uid`: whose leftovers are ours.
     """
 
     def __init__(
@@ -67,13 +59,12 @@ class LocalWorkspace:
         root: str,
         *,
         disk: Disk,
-        hidden: frozenset[Identity] = frozenset(),
-        is_own: Callable[[Identity], bool] = lambda identity: False,
+        own: OwnFiles | None = None,
         uid: int | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self.root = os.path.realpath(root)
-        self._at = Confinement(self.root, disk, hidden=hidden, is_own=is_own)
+        self._at = Confinement(self.root, disk, own=own)
         self._disk, self._step = disk, step
         self._uid = os.getuid() if uid is None else uid
         self.ignore = IgnoreRules(self._at)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.workspace.confine import Identity, identity_of
+from orchestrator.workspace.disk import Identity, identity_of
 
 
 class OwnFiles:

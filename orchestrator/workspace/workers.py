@@ -146,11 +146,12 @@ class Worker:
     @classmethod
     async def start(cls) -> Worker:
         """Raises OSError."""
-        # -P: nothing is imported from the current folder, which agents may write; our own code still is.
+        # Nothing is imported from the current folder, nor below it: agents may write there. Our own code still is.
         ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         process = await anyio.open_process(
             (sys.executable, "-P", "-m", "orchestrator.workspace.worker_process"),
             stderr=None,
+            cwd="/",
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))},
             start_new_session=True,
         )

@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.own_files import OwnFiles
 
 MOST = 1024 * 1024
 SECRET = "the secret outside"
@@ -145,13 +146,7 @@ def test_the_daemons_own_state_is_as_if_absent(root: Path, disk: Disk) -> None:
     (state / "deep").mkdir()
     (state / "deep" / "blob").write_text("x")
     os.link(state / "journal.db", root / "hard")
-    found, own = state.stat(), (state / "journal.db").stat()
-    workspace = LocalWorkspace(
-        str(root),
-        disk=disk,
-        hidden=frozenset(((found.st_dev, found.st_ino),)),
-        is_own=lambda identity: identity == (own.st_dev, own.st_ino),
-    )
+    workspace = LocalWorkspace(str(root), disk=disk, own=OwnFiles((str(state),)))
     try:
         for path in ("state/journal.db", "state/deep/blob", "hard"):
             with pytest.raises(FileNotFound):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from orchestrator.workspace.confine import identity_of
+from orchestrator.workspace.disk import identity_of
 from orchestrator.workspace.own_files import OwnFiles
 
 

@@ -32,6 +32,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.workspace.confine import refusal
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.own_files import OwnFiles
 from tests.workspace.changes import Make, as_path, carry_out, creating, deleting, moving, replacing, tree
 from tests.workspace.recording import RecordingDisk
 
@@ -240,12 +241,7 @@ def test_state_directory_is_as_if_absent(make: Make, root: Path, outside: Path) 
     (state / "deep/journal").write_bytes(SECRET)
     (root / "names").mkdir()
     (root / "names/hard").hardlink_to(state / "deep/journal")
-    own = state.stat()
-    journal = (state / "deep/journal").stat()
-    workspace = make(
-        hidden=frozenset({(own.st_dev, own.st_ino)}),
-        is_own=lambda identity: identity == (journal.st_dev, journal.st_ino),
-    )
+    workspace = make(own=OwnFiles((str(state),)))
     for path in ("d/state", "d/state/x", "d/state/deep", "d/state/deep/journal", "names/hard"):
         assert workspace.stat(as_path(path)) is None, path
     for path in ("d/state/deep/journal", "names/hard"):

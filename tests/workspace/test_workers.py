@@ -105,3 +105,13 @@ async def test_one_owner_leaves_a_worker_to_the_others(pool: WorkerPool, base: P
         assert done == ["b1", "b2"]
         await anyio.to_thread.run_sync(partial(Path(fifo).write_text, "go"))
     assert sorted(done[2:]) == ["a1", "a2", "a3", "a4"]
+
+
+async def test_a_worker_imports_nothing_that_lies_in_the_current_folder(
+    pool: WorkerPool, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (base / "lib").mkdir()
+    (base / "lib" / "pickle.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(base)
+    monkeypatch.setenv("PYTHONPATH", "lib")
+    assert await pool.run(efforts.pid) != os.getpid()
