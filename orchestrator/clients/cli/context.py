@@ -57,8 +57,7 @@ class Settings:
 
         A daemon that starts, or has lost its socket, is waited for. Raises as `running` and `Connection`.
         """
-        with terminal.progress() as doing:
-            daemon = running(self.root, self.state_dir, Waiting(doing=doing))
+        daemon = running(self.root, self.state_dir, Waiting(doing=terminal.progress()))
         return Connection(daemon.socket, self._caller())
 
     def ask(self, operation: Operation[..., Any, R], params: Params) -> R:

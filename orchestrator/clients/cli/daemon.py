@@ -56,10 +56,8 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    with terminal.progress() as doing:
-        location, started = running_daemon.ensure(
-            root, settings.state_dir, options=options, waiting=Waiting(doing=doing)
-        )
+    waiting = Waiting(doing=terminal.progress())
+    location, started = running_daemon.ensure(root, settings.state_dir, options=options, waiting=waiting)
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:

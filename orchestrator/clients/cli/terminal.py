@@ -6,8 +6,7 @@ import getpass
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.core.errors import ApproverCodeNeeded
@@ -35,28 +34,17 @@ def show(text: str) -> None:
         file.write(text)
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Shows on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
-    terminal, since, shown_at = sys.stderr.isatty(), time.monotonic(), 0.0
+def progress() -> Callable[[str], None]:
+    """Shows on stderr what a long start is at, in a line every few seconds."""
+    due = time.monotonic() + SHORT_S
 
     def doing(what: str) -> None:
-        nonlocal shown_at
-        now = time.monotonic()
-        if now - since > SHORT_S and (terminal or now - shown_at > LINE_EVERY_S):
-            shown_at = now
-            print(
-                f"\r\x1b[K{what}" if terminal else f"the daemon is {what}",
-                end="" if terminal else "\n",
-                file=sys.stderr,
-            )
-            sys.stderr.flush()
+        nonlocal due
+        if time.monotonic() > due:
+            due = time.monotonic() + LINE_EVERY_S
+            print(f"the daemon is {what}", file=sys.stderr, flush=True)
 
-    try:
-        yield doing
-    finally:
-        if terminal and shown_at:
-            print("\r\x1b[K", end="", file=sys.stderr)
+    return doing
 
 
 def approver_code(*, ask: bool) -> str | None:

@@ -172,6 +172,8 @@ def failed(call: Call, error: OrchestratorError) -> bytes:
     if call.method != "tools/call":
         message = f"{error.message}. {error.hint}" if error.hint else error.message
         return _line({"jsonrpc": "2.0", "id": call.id, "error": {"code": -32000, "message": message, "data": refusal}})
+    if "`orchestrator" in error.hint and "Ask " not in error.hint:
+        refusal["hint"] = f"Ask the person you work for. {error.hint}"
     result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(refusal)}], "isError": True}
     if call.modern:
         result["resultType"] = "complete"

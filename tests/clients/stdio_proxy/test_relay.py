@@ -96,6 +96,7 @@ def test_open_and_further_calls_are_answered_and_the_next_one_tries_again(client
     client.daemon.close()
     told = client.told()
     assert (told["code"], told["details"]) == ("daemon_unreachable", {"request_id": "r-1"})
+    assert told["hint"] == "Ask the person you work for. Start it with `orchestrator up`."
 
     client.say(write(2))
     assert client.told()["details"] == {"request_id": "r-2"}
