@@ -12,10 +12,10 @@ yet, two agents hold a path alone, and a change by either is judged by the other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -59,10 +59,7 @@ class Leases(Projection):
     """
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired})
-    tables: ClassVar[Mapping[str, Any]] = {"leases": dict[Seq, Lease]}
-
-    def __init__(self) -> None:
-        self._leases: dict[Seq, Lease] = {}
+    _leases: dict[Seq, Lease]
 
     def get(self, seq: int) -> Lease | None:
         return self._leases.get(Seq(seq))

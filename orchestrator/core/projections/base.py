@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_origin, get_type_hints
 
 from orchestrator.core.events.base import Event, RecordedLike
 
@@ -12,14 +12,23 @@ from orchestrator.core.events.base import Event, RecordedLike
 class Projection(ABC):
     """A fold over the journal: no I/O, no clock; dropped and replayed it is the same.
 
-    `folds` are the kinds of events that can change it: no other is shown to it. `tables` are its whole
-    state: the table `files` is the dict `_files`, and its type reads it back from a snapshot. An entry
-    that changes in place has `copy`. A snapshot holds `part_entries` of a table in one piece.
+    `folds` are the kinds of events that can change it: no other is shown to it. Its whole state are the dicts
+    that its class declares: `_files: dict[…]` is the table `files`, empty at first, and that type reads it back
+    from a snapshot. An entry that changes in place has `copy`. A snapshot holds `part_entries` of a table in one
+    piece.
     """
 
     folds: ClassVar[frozenset[type[Event]]]
-    tables: ClassVar[Mapping[str, Any]]
     part_entries: ClassVar[int] = 500
+    tables: ClassVar[Mapping[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        kinds = get_type_hints(cls)
+        cls.tables = {name[1:]: kinds[name] for name in cls.__annotations__ if get_origin(kinds[name]) is dict}
+
+    def __init__(self) -> None:
+        for name in self.tables:
+            setattr(self, f"_{name}", {})
 
     @abstractmethod
     def apply(self, recorded: RecordedLike) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -29,11 +29,8 @@ class Identities(Projection):
     """Agents by name, and the hash of the approver code."""
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet})
-    tables: ClassVar[Mapping[str, Any]] = {"agents": dict[AgentName, Agent], "approvers": dict[str, ApproverSet]}
-
-    def __init__(self) -> None:
-        self._agents: dict[AgentName, Agent] = {}
-        self._approvers: dict[str, ApproverSet] = {}
+    _agents: dict[AgentName, Agent]
+    _approvers: dict[str, ApproverSet]
 
     @property
     def approver(self) -> ApproverSet | None:

@@ -5,7 +5,6 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -118,20 +117,15 @@ class Pending(Projection):
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
         }
     )
-    tables: ClassVar[Mapping[str, Any]] = {
-        "approvals": dict[Seq, Approval],
-        "conflicts": dict[Seq, Conflict],
-        "intents": dict[Seq, ChangeIntended],
-        "diverged": dict[Seq, None],
-    }
+    _approvals: dict[Seq, Approval]
+    _conflicts: dict[Seq, Conflict]
+    _intents: dict[Seq, ChangeIntended]
+    _diverged: dict[Seq, None]
 
     def __init__(self) -> None:
-        self._approvals: dict[Seq, Approval] = {}
-        self._conflicts: dict[Seq, Conflict] = {}
-        self._resolutions: dict[Seq, Seq] = {}  # by the change that resolved it
-        self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
-        self._intents: dict[Seq, ChangeIntended] = {}
-        self._diverged: dict[Seq, None] = {}
+        super().__init__()
+        self._resolutions: dict[Seq, Seq] = {}  # conflicts, by the change that resolved each
+        self._open: dict[Seq, WorkspacePath] = {}  # conflicts, so that what waits is found however many do not
 
     def approval(self, seq: int) -> Approval | None:
         return self._approvals.get(Seq(seq))

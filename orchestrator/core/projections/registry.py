@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -46,15 +46,9 @@ class Registry(Projection):
             *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
         }
     )
-    tables: ClassVar[Mapping[str, Any]] = {
-        "files": dict[WorkspacePath, FileEntry],
-        "removed": dict[WorkspacePath, Seq],
-    }
+    _files: dict[WorkspacePath, FileEntry]
+    _removed: dict[WorkspacePath, Seq]
     part_entries: ClassVar[int] = 1000  # encoding as many holds the interpreter lock for about 1 ms
-
-    def __init__(self) -> None:
-        self._files: dict[WorkspacePath, FileEntry] = {}
-        self._removed: dict[WorkspacePath, Seq] = {}
 
     def get(self, path: WorkspacePath) -> FileEntry | None:
         """The entry of a file that exists as far as the journal knows."""
@@ -149,10 +143,7 @@ class Encodings(Projection):
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {ChangeApplied, ApprovalRequested, ExternalFileChanged, ConflictFound}
     )
-    tables: ClassVar[Mapping[str, Any]] = {"known": dict[Digest, Known]}
-
-    def __init__(self) -> None:
-        self._known: dict[Digest, Known] = {}
+    _known: dict[Digest, Known]
 
     def of(self, digest: Digest | None) -> Known:
         """What is known of a content."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -113,12 +113,12 @@ class Sessions(Projection):
             *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
         }
     )
-    tables: ClassVar[Mapping[str, Any]] = {"sessions": dict[SessionId, Session]}
+    _sessions: dict[SessionId, Session]
     part_entries: ClassVar[int] = 20
 
     def __init__(self, registry: Registry, pending: Pending) -> None:
+        super().__init__()
         self._registry, self._pending = registry, pending
-        self._sessions: dict[SessionId, Session] = {}
         self._viewers: dict[WorkspacePath, set[SessionId]] = {}
 
     def get(self, session: SessionId) -> Session | None:
