@@ -75,13 +75,13 @@ class SessionService:
             tasks=tuple(
                 [
                     a.TaskInfo(
-                        task=show(task.task),
-                        title=await self._title(task.task),
-                        session=task.session,
-                        agent=task.agent or "",
-                        since=task.since,
+                        task=show(task),
+                        title=await self._title(task),
+                        session=session.id,
+                        agent=session.agent,
+                        since=since,
                     )
-                    for task in session.tasks.values()
+                    for task, since in session.tasks.items()
                 ]
             ),
             leases=await self._leases.infos(leases),

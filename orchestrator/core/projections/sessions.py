@@ -29,7 +29,6 @@ from orchestrator.core.events.sessions import (
     SessionOpened,
     TaskBegun,
     TaskEnded,
-    Transport,
 )
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
@@ -42,15 +41,6 @@ RECENT = 200
 
 KEPT_CLOSED = 200
 """Closed sessions that can still be resumed."""
-
-
-class Task(msgspec.Struct, frozen=True):
-    """Work that a session announced. The title is read from the event, since it may be redacted."""
-
-    task: Seq
-    session: SessionId
-    agent: AgentName | None
-    since: int
 
 
 class MadeChange(msgspec.Struct, frozen=True):
@@ -69,13 +59,12 @@ class Session(msgspec.Struct):
     id: SessionId
     agent: AgentName
     agent_class: AgentClass
-    transport: Transport
     asserted: bool
     client: str
     open: bool = True
     seen: dict[WorkspacePath, SeenFile] = {}  # oldest touched first
     changes: list[MadeChange] = []  # newest last
-    tasks: dict[Seq, Task] = {}
+    tasks: dict[Seq, int] = {}  # since when; a title is read from the event, since it may be redacted
     waits: bool = False  # it left a change behind that waits, or waited
     views: dict[WorkspacePath, View] = {}  # its read set; the one read longest ago first
     touched: Seq = Seq(0)  # the last change by others of anything that it has a view of
@@ -147,7 +136,7 @@ class Sessions(Projection):
                 known = self._sessions.get(opened)
                 if known is None:
                     self._sessions[opened] = Session(
-                        opened, event.agent, event.agent_class, event.transport, event.asserted, event.client
+                        opened, event.agent, event.agent_class, event.asserted, event.client
                     )
                 else:
                     known.open, known.client = True, event.client
@@ -179,7 +168,7 @@ class Sessions(Projection):
             case ApprovalRequested() | ConflictFound() if session is not None:
                 session.waits = True
             case TaskBegun() if session is not None:
-                session.tasks[seq] = Task(seq, session.id, recorded.agent, recorded.at)
+                session.tasks[seq] = recorded.at
             case TaskEnded(task=task) if session is not None:
                 session.tasks.pop(task, None)
             case _:
