@@ -117,6 +117,8 @@ def test_a_refusal_ends_the_wait_and_is_told(client: Client, monkeypatch: pytest
 
 
 def test_a_cancelled_call_is_not_answered(client: Client) -> None:
+    client.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    client.daemon.heard()  # the link is up: what is cancelled before that is never sent
     client.say(write(1))
     client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     client.say(write(2))
