@@ -48,7 +48,7 @@ from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
-from orchestrator.engine.reads.blame import Blamer
+from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
@@ -98,7 +98,8 @@ class Engine:
         self._importer = importer = BatchImporter(services, observer)
         self._watching = Watching(journal, state.registry, observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
-        proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(journal, notes, contents)
+        proposals, attributions = Proposals(services, pipeline, checker), Attributions(journal, contents)
+        review_context = ReviewContext(journal, notes, contents, attributions)
         rebaser = Rebaser(services, observer, renames)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
         self.stale_read_notifier = StaleReadNotifier(services, observer, sets)
@@ -154,7 +155,7 @@ class Engine:
             handled_by(RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(JOURNAL_QUERY, auditor.journal_query),
-            handled_by(history.BLAME, Blamer(services, observer).blame),
+            handled_by(history.BLAME, Blamer(services, observer, attributions).blame),
             handled_by(history.CHANGES_SINCE, travel.changes_since),
             handled_by(history.TREE_AT, travel.tree_at),
             handled_by(history.CONTENT_AT, travel.content_at),

@@ -24,6 +24,7 @@ from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.review_queue import Reviewing
+from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -98,7 +99,9 @@ class Queue:
         pipeline = pipeline_of(services)
         renames = RenameTracker(services.journal, workspace, services.permissions, state)
         proposals = Proposals(services, pipeline, None)
-        briefer = ReviewContext(services.journal, services.notes, services.contents)
+        briefer = ReviewContext(
+            services.journal, services.notes, services.contents, Attributions(services.journal, services.contents)
+        )
         rebaser = Standing(services, pipeline.observer, renames)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 

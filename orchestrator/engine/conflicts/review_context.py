@@ -34,9 +34,8 @@ MOST_HOLDERS = 8
 class ReviewContext:
     """Describes conflicts."""
 
-    def __init__(self, journal: Journal, notes: Notes, contents: Contents) -> None:
-        self._journal, self._notes, self._contents = journal, notes, contents
-        self._attributions = Attributions(journal, contents)
+    def __init__(self, journal: Journal, notes: Notes, contents: Contents, attributions: Attributions) -> None:
+        self._journal, self._notes, self._contents, self._attributions = journal, notes, contents, attributions
 
     async def request(self, conflict: Conflict) -> ReviewRequest | None:
         """What a reviewer is sent; None where no lines conflict."""

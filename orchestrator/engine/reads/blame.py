@@ -35,9 +35,8 @@ KEPT_NUMBERS = 4_000_000
 class Blamer:
     """Answers from the versions' events; the present is brought up to date with the disk first."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._attributions = Attributions(services.journal, services.contents)
+    def __init__(self, services: Services, observer: Observer, attributions: Attributions) -> None:
+        self._s, self._observer, self._attributions = services, observer, attributions
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
         path = self._s.paths.file(params.path)
