@@ -19,105 +19,80 @@ _UNTIL_VALUE = r"[\"']?\]?[ \t]{0,8}(?:=>|:=|[:=,>])[ \t]{0,8}[\"']?"
 _WITH_DIGIT = r"(?=[A-Za-z._~+/=-]{0,200}[0-9])"
 
 # Sources: the issuers' documentation of their prefixes, compared with the rules of gitleaks.
-_ISSUED: Final[tuple[tuple[str, str], ...]] = (
-    ("aws-access-key", rf"{_A}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_Z}"),
-    (
-        "aws-secret-key",
-        (
-            r"(?i:secret[_.-]?access[_.-]?key|aws[_.-]?secret[_.-]?key)"
-            rf"{_UNTIL_VALUE}(?P<aws>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])"
-        ),
+_ISSUED: Final = {
+    "aws-access-key": rf"{_A}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_Z}",
+    "aws-secret-key": (
+        r"(?i:secret[_.-]?access[_.-]?key|aws[_.-]?secret[_.-]?key)"
+        rf"{_UNTIL_VALUE}(?P<aws>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])"
     ),
-    ("github-token", rf"{_A}(?:gh[pousr]_[A-Za-z0-9]{{36,}}+|github_pat_[A-Za-z0-9_]{{36,}}+)"),
-    ("gitlab-token", rf"{_A}gl(?:pat|dt|ft|soat|rt|cbt|ptt|agent|imt|oas)-[A-Za-z0-9_.-]{{20,}}+"),
-    (
-        "slack-token",
-        (
-            rf"{_A}(?:xox[abceoprs]-[A-Za-z0-9-]{{10,}}+|xoxd-[A-Za-z0-9%/+=-]{{10,}}+|xapp-[0-9]-[A-Za-z0-9-]{{10,}}+"
-            r"|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}+)"
-        ),
+    "github-token": rf"{_A}(?:gh[pousr]_[A-Za-z0-9]{{36,}}+|github_pat_[A-Za-z0-9_]{{36,}}+)",
+    "gitlab-token": rf"{_A}gl(?:pat|dt|ft|soat|rt|cbt|ptt|agent|imt|oas)-[A-Za-z0-9_.-]{{20,}}+",
+    "slack-token": (
+        rf"{_A}(?:xox[abceoprs]-[A-Za-z0-9-]{{10,}}+|xoxd-[A-Za-z0-9%/+=-]{{10,}}+|xapp-[0-9]-[A-Za-z0-9-]{{10,}}+"
+        r"|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}+)"
     ),
-    ("stripe-key", rf"{_A}(?:(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)"),
-    (
-        "google-key",
-        rf"{_A}(?:AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])|GOCSPX-[A-Za-z0-9_-]{{28,}}+|ya29\.[A-Za-z0-9_-]{{20,}}+)",
+    "stripe-key": rf"{_A}(?:(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
+    "google-key": (
+        rf"{_A}(?:AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])|GOCSPX-[A-Za-z0-9_-]{{28,}}+|ya29\.[A-Za-z0-9_-]{{20,}}+)"
     ),
-    ("anthropic-key", rf"{_A}sk-ant-[A-Za-z0-9_-]{{20,}}+"),
-    ("openai-key", rf"{_A}sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{{20,}}+|[A-Za-z0-9]{{32,}}+)"),
-    ("npm-token", rf"{_A}npm_[A-Za-z0-9]{{36}}{_Z}"),
-    ("pypi-token", rf"{_A}pypi-AgE[A-Za-z0-9_-]{{50,}}+"),
-    ("json-web-token", r"(?<![A-Za-z0-9_-])ey[JK][A-Za-z0-9_-]{8,}+\.ey[JK][A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"),
-    (
-        "azure-key",
-        (
-            r"(?i:AccountKey|SharedAccessKey)=(?P<azure>[A-Za-z0-9+/]{40,}+={0,2})"
-            r"|[?&]sig=(?P<sas>[A-Za-z0-9%/+]{43,}+={0,2})"
-            r"|(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,}+"
-        ),
+    "anthropic-key": rf"{_A}sk-ant-[A-Za-z0-9_-]{{20,}}+",
+    "openai-key": rf"{_A}sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{{20,}}+|[A-Za-z0-9]{{32,}}+)",
+    "npm-token": rf"{_A}npm_[A-Za-z0-9]{{36}}{_Z}",
+    "pypi-token": rf"{_A}pypi-AgE[A-Za-z0-9_-]{{50,}}+",
+    "json-web-token": r"(?<![A-Za-z0-9_-])ey[JK][A-Za-z0-9_-]{8,}+\.ey[JK][A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+",
+    "azure-key": (
+        r"(?i:AccountKey|SharedAccessKey)=(?P<azure>[A-Za-z0-9+/]{40,}+={0,2})"
+        r"|[?&]sig=(?P<sas>[A-Za-z0-9%/+]{43,}+={0,2})"
+        r"|(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,}+"
     ),
-    ("hugging-face-token", rf"{_A}(?:hf_[A-Za-z0-9]{{34,40}}|api_org_[A-Za-z0-9]{{34}}){_Z}"),
-    ("groq-key", rf"{_A}gsk_[A-Za-z0-9]{{40,}}+"),
-    ("xai-key", rf"{_A}xai-[A-Za-z0-9]{{60,}}+"),
-    ("perplexity-key", rf"{_A}pplx-[A-Za-z0-9]{{40,}}+"),
-    ("replicate-token", rf"{_A}r8_[A-Za-z0-9]{{37}}{_Z}"),
-    ("docker-token", rf"{_A}dckr_[po]at_[A-Za-z0-9_-]{{24,}}+"),
-    ("figma-token", rf"{_A}figd_[A-Za-z0-9_-]{{36,}}+"),
-    ("linear-key", rf"{_A}lin_(?:api|oauth)_[A-Za-z0-9]{{40,}}+"),
-    ("notion-token", rf"{_A}(?:ntn_[A-Za-z0-9]{{40,}}+|secret_{_WITH_DIGIT}[A-Za-z0-9]{{43}}{_Z})"),
-    ("databricks-token", rf"{_A}dapi[a-f0-9]{{32}}(?:-[0-9]{{1,2}})?{_Z}"),
-    ("supabase-key", rf"{_A}(?:sbp_[a-f0-9]{{40}}{_Z}|sb_secret_[A-Za-z0-9_-]{{20,}}+)"),
-    ("planetscale-token", rf"{_A}pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{{32,}}+"),
-    (
-        "discord-token",
-        (
-            r"(?<![A-Za-z0-9_.-])(?=[A-Za-z_-]{1,27}[0-9])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}"
-            r"\.(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{27,}+"
-        ),
+    "hugging-face-token": rf"{_A}(?:hf_[A-Za-z0-9]{{34,40}}|api_org_[A-Za-z0-9]{{34}}){_Z}",
+    "groq-key": rf"{_A}gsk_[A-Za-z0-9]{{40,}}+",
+    "xai-key": rf"{_A}xai-[A-Za-z0-9]{{60,}}+",
+    "perplexity-key": rf"{_A}pplx-[A-Za-z0-9]{{40,}}+",
+    "replicate-token": rf"{_A}r8_[A-Za-z0-9]{{37}}{_Z}",
+    "docker-token": rf"{_A}dckr_[po]at_[A-Za-z0-9_-]{{24,}}+",
+    "figma-token": rf"{_A}figd_[A-Za-z0-9_-]{{36,}}+",
+    "linear-key": rf"{_A}lin_(?:api|oauth)_[A-Za-z0-9]{{40,}}+",
+    "notion-token": rf"{_A}(?:ntn_[A-Za-z0-9]{{40,}}+|secret_{_WITH_DIGIT}[A-Za-z0-9]{{43}}{_Z})",
+    "databricks-token": rf"{_A}dapi[a-f0-9]{{32}}(?:-[0-9]{{1,2}})?{_Z}",
+    "supabase-key": rf"{_A}(?:sbp_[a-f0-9]{{40}}{_Z}|sb_secret_[A-Za-z0-9_-]{{20,}}+)",
+    "planetscale-token": rf"{_A}pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{{32,}}+",
+    "discord-token": (
+        r"(?<![A-Za-z0-9_.-])(?=[A-Za-z_-]{1,27}[0-9])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}"
+        r"\.(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{27,}+"
     ),
-    ("mailgun-key", rf"(?<![A-Za-z0-9_-])key-[a-f0-9]{{32}}{_Z}"),
-    (
-        "twilio-key",
-        (
-            rf"(?i:twilio).{{0,80}}?{_A}(?P<twilio>(?:SK)?[a-f0-9]{{32}}){_Z}"
-            rf"|{_A}AC[a-f0-9]{{32}}:(?P<sid>[a-f0-9]{{32}}){_Z}"
-        ),
+    "mailgun-key": rf"(?<![A-Za-z0-9_-])key-[a-f0-9]{{32}}{_Z}",
+    "twilio-key": (
+        rf"(?i:twilio).{{0,80}}?{_A}(?P<twilio>(?:SK)?[a-f0-9]{{32}}){_Z}"
+        rf"|{_A}AC[a-f0-9]{{32}}:(?P<sid>[a-f0-9]{{32}}){_Z}"
     ),
-    ("digitalocean-token", rf"{_A}do[opr]_v1_[a-f0-9]{{64}}{_Z}"),
-    ("sendgrid-key", rf"{_A}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}(?![A-Za-z0-9_-])"),
-    ("shopify-token", rf"{_A}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_Z}"),
-    ("vault-token", rf"{_A}hv[sbr]\.[A-Za-z0-9_-]{{24,}}+"),
-    ("telegram-token", rf"{_A}[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}(?![A-Za-z0-9_-])"),
-    ("age-key", rf"{_A}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_Z}"),
-)
+    "digitalocean-token": rf"{_A}do[opr]_v1_[a-f0-9]{{64}}{_Z}",
+    "sendgrid-key": rf"{_A}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}(?![A-Za-z0-9_-])",
+    "shopify-token": rf"{_A}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_Z}",
+    "vault-token": rf"{_A}hv[sbr]\.[A-Za-z0-9_-]{{24,}}+",
+    "telegram-token": rf"{_A}[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}(?![A-Za-z0-9_-])",
+    "age-key": rf"{_A}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_Z}",
+}
 
 # By what is before them. Where an issuer's form has the same place, that names the kind: these come last.
-_HELD: Final[tuple[tuple[str, str], ...]] = (
-    (
-        # PKCS#1, PKCS#8 and SEC 1 in DER, and OpenSSH's: each begins with the same bytes, so with these letters.
-        "key-line",
-        (
-            r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA(?:AK[BC]|DANBgkqhkiG9w0B)|M[CEF][A-Za-z0-9]CAQ[AE]wBQYDK2V"
-            r"|MHcCAQEEI|MI[GH][A-Za-z0-9]AgE[AB]|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{20,}+={0,2}"
-        ),
+_HELD: Final = {
+    # PKCS#1, PKCS#8 and SEC 1 in DER, and OpenSSH's: each begins with the same bytes, so with these letters.
+    "key-line": (
+        r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA(?:AK[BC]|DANBgkqhkiG9w0B)|M[CEF][A-Za-z0-9]CAQ[AE]wBQYDK2V"
+        r"|MHcCAQEEI|MI[GH][A-Za-z0-9]AgE[AB]|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{20,}+={0,2}"
     ),
-    ("json-web-key", r"\"(?:d|dp|dq|qi|p|q)\"\s{0,4}:\s{0,4}\"(?P<jwk>[A-Za-z0-9_-]{40,}+)(?=\")"),
-    (
-        "authorization",
-        (
-            r"(?i:authorization)[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?(?i:bearer|basic|token)[ \t]{1,4}"
-            rf"{_WITH_DIGIT}(?P<authorization>[A-Za-z0-9._~+/=-]{{16,}}+)"
-        ),
+    "json-web-key": r"\"(?:d|dp|dq|qi|p|q)\"\s{0,4}:\s{0,4}\"(?P<jwk>[A-Za-z0-9_-]{40,}+)(?=\")",
+    "authorization": (
+        r"(?i:authorization)[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?(?i:bearer|basic|token)[ \t]{1,4}"
+        rf"{_WITH_DIGIT}(?P<authorization>[A-Za-z0-9._~+/=-]{{16,}}+)"
     ),
-    (
-        "url-password",
-        r"(?<=[A-Za-z0-9]://)[^\s/:@\"'<>\[\](){}$]{0,64}:(?P<password>[^\s/@\"'<>\[\](){}$]{3,256}+)@(?=[A-Za-z0-9\[])",
-    ),
-)
+    "url-password": r"(?<=[A-Za-z0-9]://)[^\s/:@\"'<>\[\](){}$]{0,64}:(?P<password>[^\s/@\"'<>\[\](){}$]{3,256}+)@(?=[A-Za-z0-9\[])",
+}
 
-KINDS: Final[tuple[str, ...]] = (*(kind for kind, _ in (*_ISSUED, *_HELD)), "private-key", "key-lines")
+KINDS: Final[tuple[str, ...]] = (*_ISSUED, *_HELD, "private-key", "key-lines")
 """What a marker may name; the last two are lines of keys."""
 
-_COMPILED = tuple((kind, re.compile(form)) for kind, form in (*_ISSUED, *_HELD))
+_COMPILED = tuple((kind, re.compile(form)) for kind, form in (_ISSUED | _HELD).items())
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _SHORTEST = 20
 
