@@ -131,32 +131,24 @@ def slightly_damaged(body: bytes, *, most: int) -> bool:
     return longer - damages >= 4 * damages
 
 
-def guess(data: bytes) -> Legacy:
-    """The likeliest encoding of bytes that are no UTF-8 and have no mark; the same for the same bytes.
+def guess(data: bytes) -> tuple[Legacy, bool]:
+    """The likeliest encoding of bytes that are no UTF-8 and have no mark, and whether it may be relied on.
 
     A two-byte encoding must hold all of the bytes, and more must speak for it in a sample than for Latin letters.
     Those are cp1252 where there are C1 bytes that it defines, else latin-1, which holds anything.
     Cost: O(len(data)) in C, and O(SAMPLE_BYTES).
     """
     best: Legacy = "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
-    most = _evidence(data, best).balance
-    for encoding in LEGACY[2:]:
+    sample = _sample(data)
+    most = _of_latin(sample.decode(best, "ignore"))
+    for encoding, evidence_of in _EVIDENCE.items():
         text = holds(data, encoding)
         if text is None or _ODD[encoding].search(text):
             continue
-        evidence = _evidence(data, encoding)
-        if evidence.speaking_for and evidence.balance > most:
-            best, most = encoding, evidence.balance
-    return best
-
-
-def certain(data: bytes, encoding: Legacy) -> bool:
-    """Whether a guess may be relied on: enough of a sample speaks for it, and little against it."""
-    return _evidence(data, encoding).enough
-
-
-def _evidence(data: bytes, encoding: Legacy) -> Evidence:
-    return _EVIDENCE[encoding](_sample(data).decode(CODECS[encoding], "ignore"))
+        evidence = evidence_of(sample.decode(CODECS[encoding], "ignore"))
+        if evidence.speaking_for and evidence.balance > most.balance:
+            best, most = encoding, evidence
+    return best, most.enough
 
 
 def _sample(data: bytes) -> bytes:
@@ -248,9 +240,4 @@ def _of_gb18030(text: str) -> Evidence:
     return Evidence(common if common >= LEAST_DOUBLE else 0, other, common >= LEAST_HANZI and not rival)
 
 
-_EVIDENCE: Final[Mapping[Legacy, Callable[[str], Evidence]]] = {
-    "latin-1": _of_latin,
-    "cp1252": _of_latin,
-    "shift_jis": _of_shift_jis,
-    "gb18030": _of_gb18030,
-}
+_EVIDENCE: Final[Mapping[Legacy, Callable[[str], Evidence]]] = {"shift_jis": _of_shift_jis, "gb18030": _of_gb18030}

@@ -22,7 +22,6 @@ from orchestrator.core.text.charsets import (
     RUN,
     Encoding,
     Legacy,
-    certain,
     decoded,
     guess,
     holds,
@@ -160,11 +159,10 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
             return known
         if encoding == written or slightly_damaged(body, most=max(MOST_DAMAGES, len(body) // 10_000)):
             return _with_kept(body, encoding)
-        guessed = guess(data)
-        in_doubt = not certain(data, guessed)
-        if in_doubt and len(data) > MOST_DOUBTED_BYTES:
+        guessed, certain = guess(data)
+        if not certain and len(data) > MOST_DOUBTED_BYTES:
             return None
-        return _legacy(data, guessed, in_doubt)
+        return _legacy(data, guessed, not certain)
     if mark is None and data.isascii() and (known := _legacy(data, *legacy(like))) is not None:
         return known
     return new_document(text, encoding)
