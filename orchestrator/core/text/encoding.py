@@ -292,7 +292,21 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
                 final = doc.final_newline or not doc.lines
     lines += doc.lines[at:]
     ends += doc.ends[at:]
-    return _closed(doc, lines, ends, _kept(doc, edits), common, final)
+    if "" in doc.kinds and "" in ends[:-1]:
+        at = ends.index("")  # once in the old document, so at most once here
+        ends[at] = _near(ends[:at], ends[at + 1] or common)
+    if final is True and ends and not ends[-1]:
+        ends[-1] = _near(ends, common)
+    elif final is False and ends:
+        ends[-1] = ""
+        if not lines[-1]:  # an empty line without an ending is no line
+            lines.pop()
+            ends.pop()
+    if "\r" in doc.kinds:
+        for at, (end, following) in enumerate(pairwise(ends)):
+            if end == "\r" and following == "\n" and not lines[at + 1]:
+                ends[at] = "\r\n"
+    return Document(tuple(lines), tuple(ends), doc.encoding, fitting(_kept(doc, edits), ends, doc.encoding), doc.runs)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -361,24 +375,3 @@ def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
         at = edit.start + edit.length
         shift += len(edit.lines) - edit.length
     return kept
-
-
-def _closed(
-    old: Document, lines: list[str], ends: list[str], kept: dict[int, bytes], common: str, final: bool | None
-) -> Document:
-    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line."""
-    if "" in old.kinds and "" in ends[:-1]:
-        at = ends.index("")  # once in the old document, so at most once here
-        ends[at] = _near(ends[:at], ends[at + 1] or common)
-    if final is True and ends and not ends[-1]:
-        ends[-1] = _near(ends, common)
-    elif final is False and ends:
-        ends[-1] = ""
-        if not lines[-1]:  # an empty line without an ending is no line
-            lines.pop()
-            ends.pop()
-    if "\r" in old.kinds:
-        for at, (end, following) in enumerate(pairwise(ends)):
-            if end == "\r" and following == "\n" and not lines[at + 1]:
-                ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), old.encoding, fitting(kept, ends, old.encoding), old.runs)
