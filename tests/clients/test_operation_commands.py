@@ -8,7 +8,7 @@ import click
 import pytest
 from msgspec import Meta
 
-from orchestrator.api.journal_operations import JournalPage
+from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import AnyPath, Params, PathText, Version
@@ -16,6 +16,7 @@ from orchestrator.api.results import ChangeAnswer, Done, FileFacts, Result, Sear
 from orchestrator.clients.cli import orchestrator
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.render import rendered
+from orchestrator.clients.render.generic import when
 from orchestrator.core.errors import plural
 
 WITHOUT = {
@@ -78,6 +79,17 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
             id="a search for nothing",
         ),
         pytest.param(JournalPage(), ["no event fits"], id="no event"),
+        pytest.param(
+            JournalPage(
+                entries=(
+                    JournalEntry(seq="@2", at=0, kind="r", stream="s", event={"seen": {"path": "a.py", "version": 1}}),
+                    JournalEntry(seq="@3", at=0, kind="c", stream="s", event={"paths": [{"path": "b"}, {"path": "c"}]}),
+                    JournalEntry(seq="@4", at=0, kind="l", stream="s", event={"globs": ["*"], "paths": ["d", "d"]}),
+                )
+            ),
+            [f"@2  {when(0)}  r  a.py", f"@3  {when(0)}  c  b, c", f"@4  {when(0)}  l  d"],
+            id="events name their files",
+        ),
     ],
 )
 def test_an_answer_that_holds_nothing_says_so(answer: Result, shown: list[str]) -> None:

@@ -160,10 +160,18 @@ def _page(page: JournalPage) -> Iterator[str]:
 
 def _about(event: dict[str, Any]) -> str:
     """The files of an event, and by which rules it was merged."""
-    paths = [event["path"]] if "path" in event else event.get("paths") or ()
-    names = some([each["path"] if isinstance(each, dict) else str(each) for each in paths])
+    names = some([*dict.fromkeys(_named(event))])
     rules = ", ".join(dict.fromkeys(place["rule"] for place in (event.get("fit") or {}).get("merge") or ()))
     return f"{names} (merged: {rules})" if rules else names
+
+
+def _named(value: object, member: str = "") -> Iterator[str]:
+    """Every path in an event, however deep."""
+    if isinstance(value, str) and member in ("path", "paths"):
+        yield value
+    if isinstance(value, dict | list):
+        for name, part in value.items() if isinstance(value, dict) else ((member, part) for part in value):
+            yield from _named(part, name)
 
 
 @rendered.register
