@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
@@ -70,26 +72,38 @@ class PastVersions:
 
     async def readable(self, caller: Caller, row: VersionRow) -> bool:
         """Whether a version may be shown. Cost: O(versions of the file before it)."""
-        entry = self._state.registry.get(row.path)
-        if not row.present or (entry is not None and entry.version == row.seq):
-            return True
-        path: WorkspacePath | None = row.path
-        until = int(row.seq) + 1
+        return (await self.which_readable(caller, (row,)))[0]
+
+    async def which_readable(self, caller: Caller, rows: Sequence[VersionRow]) -> list[bool]:
+        """The same of several versions of one path, newest first, at the cost of the newest."""
+        found: list[bool] = []
+        names_readable, since = True, int(rows[0].seq) + 1 if rows else 0
+        for row in rows:
+            entry = self._state.registry.get(row.path)
+            current = entry is not None and entry.version == row.seq
+            if row.present and not current and row.seq < since:
+                names_readable, since = await self._names_readable(caller, row)
+            found.append(names_readable or current or not row.present)
+        return found
+
+    async def _names_readable(self, caller: Caller, row: VersionRow) -> tuple[bool, int]:
+        """Whether the caller may read all names of a file until a version; and since which version they are these."""
+        path, since = await self._came_from(row.path, int(row.seq) + 1)
+        names, before = [row.path], since
         while path is not None:
-            if not self._permissions.readable(caller, path):
-                return False
-            path, until = await self._came_from(path, until)
-        return True
+            names.append(path)
+            path, before = await self._came_from(path, before)
+        return all(self._permissions.readable(caller, name) for name in names), since
 
     async def _came_from(self, path: WorkspacePath, before: int) -> tuple[WorkspacePath | None, int]:
-        """From where the file at a path was moved there, and before which version; None: it was made there."""
+        """From where the file at a path was moved there, None if it was made there; and with which version."""
         newer: VersionRow | None = None
         while rows := await self._journal.versions(path, limit=PAGE, before=before):
             for row in rows:
                 if row.moved_from is not None:
                     return row.moved_from, int(row.seq)
                 if not row.present and newer is not None and not newer.undoes:  # an undo brings the same file back
-                    return None, 0
+                    return None, int(newer.seq)
                 newer = row
             before = int(rows[-1].seq)
         return None, 0

@@ -42,6 +42,9 @@ async def test_a_secret_that_stood_under_a_plain_name_for_a_while(daemon: Runnin
                 await call()
             assert met.value.code == "denied", name
             assert ".env" not in str(met.value), "nor does the refusal name it"
+        history = {version.version_id: version for version in (await spy.file_history("plain.txt")).versions}
+        assert (history[at].hash, history[at].size) == (None, None), "a hash lets a content be guessed"
+        assert (history[now].hash, history[now].size) != (None, None)
         whole = await spy.get_diff(from_=start, to=at)
         assert "ZZSECRET" not in repr(whole)
         assert {(file.path, file.left_out) for file in whole.files if not file.path.startswith("~")} == {

@@ -49,8 +49,12 @@ class Historian:
             if present.stat is not None and present.stat.kind != "file":
                 required(present)
             raise FileNotFound(path, "the journal knows no file of this name")
+        shown = await self._s.past.which_readable(caller, rows)
         readable = self._s.permissions.readable(caller, path)
-        versions = [await self._version(caller, row, readable=readable) for row in rows[: params.limit]]
+        versions = [
+            await self._version(caller, row, readable=readable and names_readable)
+            for row, names_readable in zip(rows[: params.limit], shown, strict=False)
+        ]
         room = call.room.framed(path)
         versions = versions[: room.first((json_size(version), 1) for version in versions)]
         await self._s.notes.note_metadata(caller, call, path)
