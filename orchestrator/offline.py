@@ -97,7 +97,7 @@ async def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnsw
             return await SqliteMaintenance(journal, clock=SystemClock()).backup(str(target))
 
 
-def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.RestoreAnswer:
+def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.JournalReplaced:
     """Put a backup in the journal's place; the journal before it is moved aside.
 
     `another_journal`: also one of another journal. Raises BackupInvalid,
@@ -114,7 +114,7 @@ def restore(workspace: str, state_dir: str, directory: str, *, another_journal: 
     following = "`orchestrator up` goes on with it" if is_at else "run `orchestrator journal adopt`"
     other = "; it is another journal than the workspace's" if known.journal != made.journal else ""
     before = f". The journal before it is in {aside}" if aside is not None else ""
-    return k.RestoreAnswer(
+    return k.JournalReplaced(
         message=f"the journal is the backup's now{other}, at {show(made.head)}; {following}{before}",
         journal=made.journal,
         head=show(made.head),
@@ -123,17 +123,17 @@ def restore(workspace: str, state_dir: str, directory: str, *, another_journal: 
     )
 
 
-def reset(workspace: str, state_dir: str) -> k.ResetAnswer:
+def reset(workspace: str, state_dir: str) -> k.JournalReplaced:
     """Move the journal and its mark aside, so that the next start begins anew. Raises WorkspaceHeld."""
     with held(workspace, state_dir):
         aside = set_aside(Path(state_dir), now_ms=SystemClock().now_ms(), more=(_mark(workspace),))
     if aside is None:
-        return k.ResetAnswer(message="there is no journal")
+        return k.JournalReplaced(message="there is no journal")
     message = f"the next `orchestrator up` begins a new journal; the old one is in {aside}"
-    return k.ResetAnswer(message=message, set_aside=str(aside))
+    return k.JournalReplaced(message=message, set_aside=str(aside))
 
 
-async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
+async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
     """Go on with a journal that is behind the files: each file that differs becomes an external change.
 
     Raises WorkspaceHeld, and what opening the journal raises.
@@ -146,7 +146,7 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
         async with _opened(state_dir) as journal, AsyncExitStack() as stack:
             head = journal.head
             if known is not None and journal.is_at(known):
-                return k.AdoptAnswer(message="the journal is not behind; nothing was done", files=0)
+                return k.JournalReplaced(message="the journal is not behind; nothing was done", files=0)
             places = locations.own_places(state_dir)
             services, files, _ = await opened(stack, journal, workspace, state_dir=state_dir, places=places)
             event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
@@ -163,7 +163,7 @@ async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     if known is not None and known.journal != reached.journal:
         other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
     moved = f". Contents that only the newer journal knew are in {aside}" if aside is not None else ""
-    return k.AdoptAnswer(
+    return k.JournalReplaced(
         message=f"adopted{other} at {show(head)}; changes of {plural(changed, 'file')} recorded as external{moved}",
         files=changed,
         head=show(head),

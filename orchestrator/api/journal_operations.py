@@ -196,30 +196,16 @@ class CollectAnswer(r.Result, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class RestoreAnswer(r.Result, frozen=True, kw_only=True):
-    """A backup took the journal's place, with the daemon stopped."""
+class JournalReplaced(r.Result, frozen=True, kw_only=True):
+    """What was done to the journal of a stopped daemon: restored from a backup, adopted, or begun anew."""
 
     message: str
-    journal: str
-    head: str
-    known_head: str | None = None  # to where the journal had come
-    set_aside: str | None = None  # the folder with the journal before
-
-
-class ResetAnswer(r.Result, frozen=True, kw_only=True):
-    message: str
-    set_aside: str | None = None
-
-
-class AdoptAnswer(r.Result, frozen=True, kw_only=True):
-    """A journal that was behind is gone on with."""
-
-    message: str
-    files: int  # that differed, and are recorded as changed from outside
+    journal: str | None = None  # the restored one's own id
+    files: int | None = None  # that differed from an adopted journal, and are recorded as changed from outside
     head: str | None = None
-    known_head: str | None = None
+    known_head: str | None = None  # how far the journal had come
     adopted: str | None = None  # the event
-    set_aside: str | None = None  # contents that only the later journal knew
+    set_aside: str | None = None  # the folder with the journal before, or with contents that only it knew
 
 
 JOURNAL_BACKUP = OperatorOperation(

@@ -50,7 +50,7 @@ SUMMARIES: dict[type[r.Result], str] = {
 """The first line of an answer: a format string over its members; `{files:file}` counts."""
 
 ALONE: dict[type[r.Result], str] = {
-    **dict.fromkeys((r.Done, m.ArchiveAnswer, m.RestoreAnswer, m.ResetAnswer, m.AdoptAnswer), "{message}"),
+    **dict.fromkeys((r.Done, m.ArchiveAnswer, m.JournalReplaced), "{message}"),
     m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
     a.AgentToken: "{token}",
     a.ApproverCode: "New approver code, shown this once: {approver_code}",
