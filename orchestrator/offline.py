@@ -148,11 +148,11 @@ async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
             if known is not None and journal.is_at(known):
                 return k.JournalReplaced(message="the journal is not behind; nothing was done", files=0)
             places = locations.own_places(state_dir)
-            services, files, _ = await opened(stack, journal, workspace, state_dir=state_dir, places=places)
+            services, *_ = await opened(stack, journal, workspace, state_dir=state_dir, places=places)
             event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
             (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
             observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
-            await Recovery(journal, services.notes, files, services.state, observer).run()
+            await Recovery(services, observer).run()
             await BatchImporter(services, observer).scan()
             wanted = EventFilter(tags=tags_with("external"), after=adopted.seq)
             changed = len([recorded async for recorded in journal.events(wanted)])

@@ -35,7 +35,7 @@ from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, Lease
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.renames import RenameTracker
+from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.changes.write_operations import read_as
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services

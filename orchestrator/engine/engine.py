@@ -31,11 +31,10 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.calls import CallService, Handlers, handled_by
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
-from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
 from orchestrator.engine.conflicts.conflict_list import ConflictList
@@ -86,15 +85,15 @@ class Engine:
     ) -> None:
         self._s = services
         journal, workspace, state = services.journal, services.workspace, services.state
-        notes, permissions, contents = services.notes, services.permissions, services.contents
+        notes, contents = services.notes, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
         self._leases, sets = Leases(services), ReadSets(services)
-        answers = Answers(journal, notes, Diffs(contents), state)
+        answers = Answers(services)
         gate = ApproverGate(services.entropy, notes, state.identities)
-        renames = RenameTracker(journal, workspace, permissions, state)
+        renames = RenameTracker(services)
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
-        self._recovery = Recovery(journal, notes, workspace, state, observer)
+        self._recovery = Recovery(services, observer)
         self._importer = importer = BatchImporter(services, observer)
         self._watching = Watching(journal, state.registry, observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
@@ -114,7 +113,7 @@ class Engine:
         self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
-        undoer = Undoer(journal, notes, permissions, state.identities, pipeline)
+        undoer = Undoer(services, pipeline)
         conflicts = ConflictList(services, answers.diffs, review_context, rebaser)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)

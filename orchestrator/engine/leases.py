@@ -18,6 +18,7 @@ from anyio import to_thread
 
 from orchestrator.api import session_operations as a
 from orchestrator.api.session_operations import LeaseInfo
+from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
@@ -36,6 +37,10 @@ class LeaseOverlap(msgspec.Struct, frozen=True):
 
     leases: tuple[Seq, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def warned(self, plan: Apply) -> Apply:
+        """The change, with these warnings."""
+        return plan.fitted(warnings=(*plan.fit.warnings, *self.warnings))
 
 
 class Leases:

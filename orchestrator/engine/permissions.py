@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import anyio.lowlevel
+
+from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import ApprovalRequired, Denied, escaped
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
@@ -9,6 +14,9 @@ from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Po
 from orchestrator.core.projections.identities import Identities
 from orchestrator.engine.caller import Caller
 from orchestrator.ports.workspace import Workspace
+
+SLICE = 20
+"""Acts of one change that are judged before other callers have their turn."""
 
 
 class Permissions:
@@ -60,11 +68,12 @@ class Permissions:
         action: Action,
         path: WorkspacePath,
         *,
+        others_work: bool = False,
         directory: bool = False,
         on_disk: bool = False,
     ) -> Allow | NeedApproval:
         """As `verdict`. Raises Denied."""
-        verdict = self.verdict(caller, action, path, directory=directory, on_disk=on_disk)
+        verdict = self.verdict(caller, action, path, others_work=others_work, directory=directory, on_disk=on_disk)
         if isinstance(verdict, Deny):
             raise denied(action, path, verdict)
         return verdict
@@ -78,6 +87,26 @@ class Permissions:
                 hint="Ask for its content with read_file; file_history names who changed it.",
                 details={"path": path, "rule": verdict.rule},
             )
+
+    def refuse_early(self, caller: Caller, *checks: PermissionCheck) -> None:
+        """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
+        for check in checks:
+            self._check(caller, check, on_disk=False)
+
+    async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> tuple[NeedApproval, ...]:
+        """What a person must say yes to. Raises Denied."""
+        asks = []
+        for number, check in enumerate(checks, 1):
+            if number % SLICE == 0:
+                await anyio.lowlevel.checkpoint()
+            verdict = self._check(caller, check, on_disk=True)
+            if isinstance(verdict, NeedApproval):
+                asks.append(verdict)
+        return tuple(asks)
+
+    def _check(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Allow | NeedApproval:
+        work, directory = check.others_work, check.directory
+        return self.permit(caller, check.action, check.path, others_work=work, directory=directory, on_disk=on_disk)
 
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""

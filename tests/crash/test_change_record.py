@@ -14,7 +14,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ApprovalGranted, ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.engine.changes.effects import Effects, Intent
+from orchestrator.engine.changes.effects import Effects
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.workspace.disk import Disk
 from tests.crash.inside import Inside, living
@@ -85,7 +85,7 @@ async def test_of_a_change_that_is_carried_out_or_recovered(tmp_path: Path, kill
             raise Killed
 
     async with living(tmp_path / "state", root, Disk(), step=step) as life:
-        carry_out = Effects(life.services).carry_out(PLAN, Intent(provenance=PROVENANCE, origin=ORIGIN))
+        carry_out = Effects(life.services).carry_out(PLAN, PROVENANCE, ORIGIN)
         if killed_at is None:
             await carry_out
         else:
@@ -109,7 +109,7 @@ async def test_another_file_of_the_temporary_files_name_is_not_taken_for_it(tmp_
 
     async with living(tmp_path / "state", root, Disk(), step=step) as life:
         with pytest.raises(Killed):
-            await Effects(life.services).carry_out(PLAN, Intent(provenance=PROVENANCE, origin=ORIGIN))
+            await Effects(life.services).carry_out(PLAN, PROVENANCE, ORIGIN)
         await life.idle()
     (temp,) = root.glob(".orchestrator-*")
     (root / "decoy" / temp.name).write_text("foreign")

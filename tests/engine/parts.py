@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orchestrator.engine.changes.change_answers import Answers
-from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.external.observer import Observer
@@ -14,7 +13,7 @@ from orchestrator.engine.services import Services
 
 def pipeline_of(services: Services) -> ChangePipeline:
     """The pipeline of changes, with an observer of its own."""
-    answers = Answers(services.journal, services.notes, Diffs(services.contents), services.state)
+    answers = Answers(services)
     return ChangePipeline(services, Observer(services), Effects(services), answers, Leases(services))
 
 

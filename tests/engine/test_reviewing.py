@@ -19,7 +19,7 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.changes.renames import RenameTracker
+from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.review_context import ReviewContext
@@ -95,9 +95,9 @@ class Queue:
             parser=PlainParser(),
             workers=ThreadWorkers(),
         )
-        services, state = self.services, self.services.state
+        services = self.services
         pipeline = pipeline_of(services)
-        renames = RenameTracker(services.journal, workspace, services.permissions, state)
+        renames = RenameTracker(services)
         proposals = Proposals(services, pipeline, None)
         briefer = ReviewContext(
             services.journal, services.notes, services.contents, Attributions(services.journal, services.contents)

@@ -2,8 +2,8 @@
 
 Begin with pipeline.py: facts, permission, decision, then approval or conflict or effects, and the answer.
 
-- write_operations, undo: the operations; renames, undo_selection: what they read before a command is made
-- facts: what is at each path, and the base; change_permissions: the one place that asks policy about a change
+- write_operations, undo: the operations; undo_selection: what an undo reads before a command is made
+- facts: what is at each path, where it was moved to, and the base; change_rules: what needs a yes besides the policy
 - effects, write_batch: intent, disk, outcome; recovery: the same for what a crash left open
 - approvals: a person's yes or no; conflict_recorder: what could not be applied
 - change_answers, diffs: what callers are answered, from a decision or from the journal

@@ -29,7 +29,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.conflict_recorder import found_of
-from orchestrator.engine.changes.effects import Intent, new_blobs
+from orchestrator.engine.changes.effects import new_blobs
 from orchestrator.engine.changes.pipeline import ChangePipeline, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import required
@@ -54,7 +54,7 @@ class ApprovalService:
 
     def __init__(self, services: Services, pipeline: ChangePipeline, gate: ApproverGate) -> None:
         self._s, self._pipeline, self._gate = services, pipeline, gate
-        self._answers, self._repositories = pipeline.answers, pipeline.repositories
+        self._answers, self._rules = pipeline.answers, pipeline.rules
 
     async def approvals_list(self, caller: Caller, call: Call, params: ApprovalsList) -> Approvals:
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
@@ -114,7 +114,7 @@ class ApprovalService:
         request = approval.request
         author = self._s.permissions.author(approval.agent, approval.session)
         try:
-            await self._pipeline.permissions.asks(author, request.permissions)
+            await self._s.permissions.asks(author, request.permissions)
         except Denied as denial:
             await self._expire_due(approval, "policy_changed", denial.message)
             return
@@ -127,16 +127,16 @@ class ApprovalService:
                 if plan is None:
                     await self._ask_again(approval, provenance, facts)
                     return
-                async with self._repositories.alone(plan.paths):
-                    asks = [ask for ask in self._repositories.asks(plan, facts) if ask.reason not in request.rule]
+                async with self._rules.alone(plan.paths):
+                    asks = [ask for ask in self._rules.repository(plan, facts) if ask.reason not in request.rule]
                     if asks:  # others' changes made it so while the request waited; who granted it did not know
                         await self._renew(approval, provenance, plan, asks)
                         return
                     paths = [item.path for item in request.paths]
                     crossing = await self._pipeline.leases.crossing(author, paths, granted=True)
-                    plan = plan.fitted(warnings=(*plan.fit.warnings, *crossing.warnings))
-                    intent = Intent(provenance=provenance, origin=self._origin(approval), leases=crossing.leases)
-                    await self._pipeline.effects.carry_out(plan, intent)
+                    await self._pipeline.effects.carry_out(
+                        crossing.warned(plan), provenance, self._origin(approval), leases=crossing.leases
+                    )
             except (ChangedMeanwhile, RollbackIncomplete):
                 continue
             except CallerError as error:

@@ -14,11 +14,9 @@ from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, 
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.projections.state import State
 from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, merge_texts, regions, rules
-from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
-from orchestrator.ports.journal import Journal
+from orchestrator.engine.services import Services
 
 Shows = Callable[[WorkspacePath], bool]
 """Whether content of a path may be shown to whoever gets the answer."""
@@ -36,8 +34,8 @@ NAMED_PATHS = 6
 class Answers:
     """Builds ChangeAnswers."""
 
-    def __init__(self, journal: Journal, notes: Notes, diffs: Diffs, state: State) -> None:
-        self._journal, self._notes, self.diffs, self._state = journal, notes, diffs, state
+    def __init__(self, services: Services) -> None:
+        self._s, self.diffs = services, Diffs(services.contents)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -68,7 +66,7 @@ class Answers:
     def _led_to(self, seq: Seq) -> Approval | Conflict | Seq:
         """The last approval or conflict, or else the change, to which `@seq` led."""
         while True:
-            approval, conflict = self._state.pending.approval(seq), self._state.pending.conflict(seq)
+            approval, conflict = self._s.state.pending.approval(seq), self._s.state.pending.conflict(seq)
             if approval is not None:
                 follow = approval.successor or approval.change
             elif conflict is not None:
@@ -89,13 +87,13 @@ class Answers:
                 status: r.ChangeStatus = "waiting"
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
-                denied = await self._notes.end_of(approval, ApprovalDenied)
+                denied = await self._s.notes.end_of(approval, ApprovalDenied)
                 status, message = "denied", f"{number} was denied"
                 message += f" by {denied.by}{_because(denied.reason)}" if denied is not None else ""
             case "expired" if approval.cause == "timeout":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
             case "expired":
-                expired = await self._notes.end_of(approval, ApprovalExpired) if shown else None
+                expired = await self._s.notes.end_of(approval, ApprovalExpired) if shown else None
                 why = expired.message if expired is not None and expired.message else approval.cause
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
@@ -110,7 +108,7 @@ class Answers:
         return _fitted(answer, approval.request.fit, shown=shown)
 
     def _waiting_path(self, item: PathChange) -> r.ChangedPath:
-        entry = self._state.registry.get(item.path)
+        entry = self._s.state.registry.get(item.path)
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
@@ -154,16 +152,16 @@ class Answers:
             why = "the file holds what it proposed" if applied else "nobody resolved it in time"
             return f"expired: {why}" if shown else "expired"
         message = f"was resolved: the {conflict.choice} content was kept"
-        event = await self._notes.first(
+        event = await self._s.notes.first(
             ConflictResolved, lambda event: event.conflict == conflict.seq, after=conflict.seq, stream=conflict.stream
         )
         return f"{message}, says {event.by}{_because(event.reason)}" if event is not None and shown else message
 
     async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
-        recorded = await self._journal.event(seq)
+        recorded = await self._s.journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
-        outcome = await self._notes.outcome(recorded)
+        outcome = await self._s.notes.outcome(recorded)
         if outcome is None:
             return r.ChangeAnswer(status="still_waiting", message=f"{show(seq)} is under way", change=show(seq))
         match outcome.event:

@@ -17,16 +17,14 @@ from orchestrator.core.events.conflicts import ConflictFound, ConflictSides, Con
 from orchestrator.core.events.files import ContentShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
-from orchestrator.core.projections.pending import Conflict, Pending
+from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import fit, render
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
-from orchestrator.engine.changes.effects import Applied
-from orchestrator.engine.contents import Contents
 from orchestrator.engine.leases import LeaseOverlap
-from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
-from orchestrator.ports.journal import AppendBatch, Journal, NewEvent
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import AppendBatch, NewEvent
 
 SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
 """Current lines that a conflict shows; they fit beside its JSON in what every client passes on."""
@@ -49,9 +47,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class ConflictRecorder:
     """Records conflicts, and closes them."""
 
-    def __init__(self, journal: Journal, notes: Notes, contents: Contents, pending: Pending, answers: Answers) -> None:
-        self._journal, self._notes, self._contents, self._pending = journal, notes, contents, pending
-        self._answers = answers
+    def __init__(self, services: Services, answers: Answers) -> None:
+        self._s, self._answers = services, answers
 
     async def record(self, attempt: Attempt, outcome: ConflictOutcome) -> r.ChangeAnswer:
         """A change that could not be applied waits as a whole."""
@@ -98,20 +95,20 @@ class ConflictRecorder:
         """
         found = found_of(provenance, outcome, here)
         proposed = found.sides.proposed
-        for conflict in self._pending.open_conflicts(outcome.path):
+        for conflict in self._s.state.pending.open_conflicts(outcome.path):
             same = [*conflict.found.sides] == [*found.sides] and conflict.agent == origin.agent
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
         events = (NewEvent(f"conflict:{outcome.path}", found), *seen)
         blobs = ((proposed, outcome.proposed),) if proposed is not None and outcome.proposed is not None else ()
-        recorded = await self._journal.append(AppendBatch(events, origin, blobs))
+        recorded = await self._s.journal.append(AppendBatch(events, origin, blobs))
         return recorded[0].seq, False
 
     async def _current_lines(self, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
         if here.held is None or here.version is None or not outcome.regions:
             return None
-        document = await self._contents.text(here.held.digest, here.held.data)
+        document = await self._s.contents.text(here.held.digest, here.held.data)
         if document is None:
             return None
         first = max(1, outcome.regions[0].current.start - 2)
@@ -134,31 +131,30 @@ class ConflictRecorder:
         if wanted.supersedes is None:
             return None
         number = parse_seq(wanted.supersedes, parameter="supersedes")
-        conflict = self._pending.conflict(number)
+        conflict = self._s.state.pending.conflict(number)
         if conflict is None or conflict.found.path not in command.paths:
             raise ParameterInvalid("supersedes", f"{show(number)} is no conflict about {command.paths[0]}")
         if conflict.agent != wanted.caller.agent:
             raise ParameterInvalid("supersedes", f"{show(number)} is another agent's conflict")
         return conflict
 
-    async def supersede(self, attempt: Attempt, applied: Applied, plan: Apply) -> None:
+    async def supersede(self, attempt: Attempt, change: Seq, plan: Apply) -> None:
         """Close the caller's own conflicts that the change names or covers."""
         wanted = attempt.request
-        named = self._pending.open_conflict(attempt.superseded.seq) if attempt.superseded is not None else None
+        named = self._s.state.pending.open_conflict(attempt.superseded.seq) if attempt.superseded is not None else None
         closed = [named] if named is not None else []
         for item in plan.paths:
-            for conflict in self._pending.open_conflicts(item.path):
+            for conflict in self._s.state.pending.open_conflicts(item.path):
                 if conflict.agent != wanted.caller.agent or conflict in closed or conflict.seq == wanted.resolves:
                     continue
                 if conflict.found.sides.current == item.before and _covers(conflict, item.hunks):
                     closed.append(conflict)
         if closed:
-            origin = msgspec.structs.replace(wanted.caller.origin(), cause=applied.event.change)
+            origin = msgspec.structs.replace(wanted.caller.origin(), cause=change)
             events: list[tuple[str, Event]] = [
-                (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.event.change))
-                for c in closed
+                (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=change)) for c in closed
             ]
-            await self._notes.append(origin, *events)
+            await self._s.notes.append(origin, *events)
 
 
 def found_of(provenance: Provenance, outcome: ConflictOutcome, here: Facts) -> ConflictFound:

@@ -40,21 +40,6 @@ from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
 Blobs = tuple[tuple[Digest, bytes], ...]
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What `ChangeIntended` says besides what the plan says, and who causes it."""
-
-    provenance: Provenance
-    origin: Origin
-    leases: tuple[Seq, ...] = ()  # of others, that the change goes across
-
-
-class Applied(msgspec.Struct, frozen=True):
-    """A change that is on disk and in the journal: its version, and the event that says so."""
-
-    version: Seq
-    event: ChangeApplied
-
-
 class Effects:
     """Carries plans out. Callers hold the locks of all paths in the plan."""
 
@@ -63,8 +48,10 @@ class Effects:
         self.stopped: str | None = None
         """Why nothing is written any more, if that is so."""
 
-    async def carry_out(self, plan: Apply, intent: Intent) -> Applied:
-        """Make a plan true.
+    async def carry_out(
+        self, plan: Apply, provenance: Provenance, origin: Origin, *, leases: tuple[Seq, ...] = ()
+    ) -> tuple[Seq, ChangeApplied]:
+        """Make a plan true; the version of the change, and the event that says so. `leases`: others' that it crosses.
 
         Raises ChangedMeanwhile (another program's content was there and is left there; decide again),
         RollbackIncomplete (the same, after a part of the change was written), FileBusy, DiskFull,
@@ -74,18 +61,20 @@ class Effects:
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
         batch = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
+        intended = self._intended(plan, provenance, leases, batch.changes)
         with anyio.CancelScope(shield=True):
             try:
-                applied = await self._carry_out(plan, intent, batch)
+                applied = await self._carry_out(plan, intended, origin, batch)
             except WritesStopped:  # nobody finishes the change before the next start
                 await to_thread.run_sync(batch.release)
                 raise
         return applied  # inside the block the type checker sees a scope that may swallow
 
-    async def _carry_out(self, plan: Apply, intent: Intent, batch: WriteBatch) -> Applied:
-        intended = self._intended(plan, intent, batch.changes)
-        number, staged = await self._intend(self._unit(plan, intended, intent.origin, new_blobs(plan)), batch)
-        origin = msgspec.structs.replace(intent.origin, cause=number)
+    async def _carry_out(
+        self, plan: Apply, intended: ChangeIntended, origin: Origin, batch: WriteBatch
+    ) -> tuple[Seq, ChangeApplied]:
+        number, staged = await self._intend(self._unit(plan, intended, origin, new_blobs(plan)), batch)
+        origin = msgspec.structs.replace(origin, cause=number)
         try:
             if staged is not None:
                 raise staged
@@ -119,7 +108,7 @@ class Effects:
             await self._s.background.log_failures(partial(self._finish, batch, number))
         elif not emptying:
             self._s.background.start(partial(self._finish, batch, number))
-        return Applied(recorded.seq, applied)
+        return recorded.seq, applied
 
     async def _intend(self, unit: AppendBatch, batch: WriteBatch) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary files are written; all are durable on return."""
@@ -210,15 +199,17 @@ class Effects:
         finally:  # what could not be unlinked is swept at the next start
             await to_thread.run_sync(batch.release)
 
-    def _intended(self, plan: Apply, intent: Intent, changes: tuple[DiskChange, ...]) -> ChangeIntended:
+    def _intended(
+        self, plan: Apply, provenance: Provenance, leases: tuple[Seq, ...], changes: tuple[DiskChange, ...]
+    ) -> ChangeIntended:
         temps = {change.path: change.temp for change in changes}
         made = tuple(dict.fromkeys(parent for change in changes for parent in change.parents))
         return ChangeIntended(
-            provenance=intent.provenance,
+            provenance=provenance,
             paths=tuple(msgspec.structs.replace(change, temp=temps.get(change.path)) for change in plan.paths),
             fit=plan.fit,
             directories=msgspec.structs.replace(plan.directories, made=made),
-            leases=intent.leases,
+            leases=leases,
         )
 
     def _disk_change(self, plan: Apply, change: PathChange) -> DiskChange:

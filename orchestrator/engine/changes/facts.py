@@ -1,10 +1,11 @@
-"""What a decision needs to know: what is at each path now, and which base a change has."""
+"""What a decision needs to know: what is at each path now, where it was moved to, and which base a change has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import anyio.lowlevel
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.core.decisions.commands import Command
@@ -12,21 +13,19 @@ from orchestrator.core.decisions.decision import Base, Facts, Held
 from orchestrator.core.errors import (
     ChangedWhileRead,
     Denied,
+    FileNotFound,
     IoFailed,
+    OrchestratorError,
     ParameterInvalid,
     PathError,
     StaleBase,
     VersionNotKept,
 )
-from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.core.projections.read_sets import Rule
-from orchestrator.core.projections.sessions import Sessions
-from orchestrator.engine.caller import ChangeRequest
-from orchestrator.engine.contents import Contents
+from orchestrator.engine.caller import Caller, ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
-from orchestrator.engine.past_versions import PastVersions
-from orchestrator.engine.permissions import Permissions
-from orchestrator.ports.journal import Journal
+from orchestrator.engine.services import Services
 
 SLICE = 20
 """Files of one change that are looked at before other callers have their turn: some 5 ms."""
@@ -42,17 +41,8 @@ UNHASHED = Digest("unhashed")
 class FactFinder:
     """Looks, with the locks of the paths held."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        contents: Contents,
-        permissions: Permissions,
-        sessions: Sessions,
-        observer: Observer,
-        past: PastVersions,
-    ) -> None:
-        self._journal, self._contents, self._permissions, self._sessions = journal, contents, permissions, sessions
-        self._observer, self._past = observer, past
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
 
     async def find(self, command: Command, wanted: ChangeRequest) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
@@ -71,7 +61,7 @@ class FactFinder:
                 continue
             base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
-            blind = not self._permissions.readable(wanted.caller, path)
+            blind = not self._s.permissions.readable(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
             facts[path] = Facts(
                 path,
@@ -80,7 +70,7 @@ class FactFinder:
                 base,
                 content_hidden=blind,
                 only_own_changes=alone,
-                edits=self._permissions.policy.edits,
+                edits=self._s.permissions.policy.edits,
             )
         return facts
 
@@ -88,13 +78,13 @@ class FactFinder:
         if present.stat is None:
             return None
         _, digest, data = required(present)
-        return Held(data, digest, present.stat.mode, await self._contents.text(digest, data))
+        return Held(data, digest, present.stat.mode, await self._s.contents.text(digest, data))
 
     async def _alone(self, wanted: ChangeRequest, path: WorkspacePath, base: Base, held: Held) -> bool:
         """Whether the caller made all of the last changes, since the base."""
         if base.digest == held.digest:
             return True
-        rows = await self._journal.versions(path, limit=LOOKED_BACK)
+        rows = await self._s.journal.versions(path, limit=LOOKED_BACK)
         since = [row for row in rows if row.seq > base.version]
         return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
 
@@ -109,14 +99,14 @@ class FactFinder:
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            readable = self._permissions.readable(wanted.caller, path)  # else no outcome depends on the content anyway
+            readable = self._s.permissions.readable(wanted.caller, path)  # else no outcome depends on the content
             base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
-                row = await self._journal.version_at(path, base.version)
+                row = await self._s.journal.version_at(path, base.version)
                 if row is not None:
-                    await self._past.permit(wanted.caller, row)
+                    await self._s.past.permit(wanted.caller, row)
             return base
-        session = self._sessions.get(wanted.caller.session)
+        session = self._s.state.sessions.get(wanted.caller.session)
         seen = session.seen.get(path) if session else None
         implied = seen.base(rule) if seen else None
         if implied is None:
@@ -125,7 +115,7 @@ class FactFinder:
         entry = present.entry
         digest = entry.digest if entry is not None and entry.version == version else None
         if digest is None:
-            row = await self._journal.version_at(path, version)
+            row = await self._s.journal.version_at(path, version)
             digest = row.digest if row is not None else None
         return Base(version, digest, True, whole) if digest is not None else None
 
@@ -139,14 +129,14 @@ class FactFinder:
                 details={"path": path},
             )
         if digest is not None:
-            row = await self._journal.version_with(path, digest)
+            row = await self._s.journal.version_with(path, digest)
             if row is None:
                 raise StaleBase(f"{path} never had the content {digest}", details={"path": path})
             return Base(row.seq, digest)
         at = parse_seq(raw, parameter="base")
-        if at > self._journal.head:
+        if at > self._s.journal.head:
             raise ParameterInvalid("base", f"{show(at)} is ahead of the journal")
-        row = await self._journal.version_at(path, at)
+        row = await self._s.journal.version_at(path, at)
         if row is None or not row.present:
             raise StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
         if entry is not None and entry.version == row.seq and entry.digest is not None:
@@ -160,3 +150,96 @@ class FactFinder:
 
 def _is_version(raw: p.Version) -> bool:
     return not isinstance(raw, str) or parse_digest(raw) is None
+
+
+class Renamed(msgspec.Struct, frozen=True):
+    """Where a file was moved to, and the version with which it came there."""
+
+    path: WorkspacePath
+    at: Seq
+    base: p.Version | None = None  # of a change that follows it: as its caller would write it
+
+
+class RenameTracker:
+    """Reads moves from the journal."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    async def follow(self, caller: Caller, path: WorkspacePath, base: p.Version | None) -> Renamed | None:
+        """Where the file of a path with nothing at it was moved to; None where it is there, or was never moved.
+
+        The caller's base is taken along if the file had that content after the move; one that it may not
+        read is not named.
+        """
+        known: set[WorkspacePath] = set()
+        here = path
+        at: Seq | None = None
+        while self._s.workspace.stat(here) is None and here not in known:
+            known.add(here)
+            rows = await self._s.journal.moved_away((here,))
+            if not rows:
+                return None
+            here, at = rows[-1].path, rows[-1].seq
+        if at is None or here in known or not self._s.permissions.readable(caller, here):
+            return None
+        return Renamed(here, at, await self._base(caller, path, here, base))
+
+    async def moved_to(self, path: WorkspacePath, *, after: int) -> Renamed | None:
+        """Where the file that was at a path at `after` was moved to since, step by step; None if it was not.
+
+        What was made at the old path later is another file. An external rename counts for less: a file that is
+        at its old path now may be the same one, saved by renaming.
+        """
+        here, found = path, None
+        while True:
+            rows = [row for row in await self._s.journal.moved_away((here,)) if row.seq > after and row.present]
+            if not rows or (rows[0].kind == "external" and self._s.state.registry.get(here) is not None):
+                return found if found is not None and found.path != path else None
+            here, after = rows[0].path, rows[0].seq
+            found = Renamed(here, rows[0].seq)
+
+    async def refuse(self, caller: Caller, path: WorkspacePath, *, note: str = "") -> None:
+        """Refuse a call about a path whose file was moved. Raises FileNotFound, which names the new one."""
+        followed = await self.follow(caller, path, None)
+        if followed is not None:
+            raise _named(FileNotFound(path, "there is no such file"), followed, note)
+
+    async def name(self, caller: Caller, error: OrchestratorError) -> None:
+        """Let a refusal say where the file was moved to, if that is why it is not there."""
+        if type(error) is FileNotFound and "moved_to" not in error.details:
+            followed = await self.follow(caller, WorkspacePath(error.details["path"]), None)
+            if followed is not None:
+                _named(error, followed)
+
+    def seen(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the session was shown a file under this path, or changed it there."""
+        session = self._s.state.sessions.get(caller.session)
+        return session is not None and path in session.seen
+
+    async def _base(
+        self, caller: Caller, old: WorkspacePath, new: WorkspacePath, base: p.Version | None
+    ) -> p.Version | None:
+        if isinstance(base, str) and parse_digest(base) is not None:
+            return base
+        if base is None:
+            session = self._s.state.sessions.get(caller.session)
+            seen = session.seen.get(old) if session and new not in session.seen else None
+            if seen is None or seen.newest is None:
+                return None
+            at = seen.newest
+        else:
+            at = parse_seq(base, parameter="base")
+            if at > self._s.journal.head:
+                return base
+        row = await self._s.journal.version_at(old, at)
+        digest = row.digest if row is not None else None
+        return digest if digest and await self._s.journal.version_with(new, digest) else base
+
+
+def _named(error: FileNotFound, followed: Renamed, note: str = "") -> FileNotFound:
+    """The refusal, with the new path in its message, its details and its hint."""
+    error.message = f"{error.message}; it was moved to {followed.path} at {show(followed.at)}"
+    error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}
+    error.hint = f"Send the call again with {followed.path} in place of the old path.{note}"
+    return error

@@ -19,15 +19,16 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, 
 from orchestrator.core.errors import CallerError, Denied
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
-from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
+from orchestrator.engine.changes.change_rules import ChangeRules
 from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
-from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_blobs
+from orchestrator.engine.changes.effects import Effects, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
@@ -60,17 +61,9 @@ class ChangePipeline:
         self, services: Services, observer: Observer, effects: Effects, answers: Answers, leases: Leases
     ) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
-        self._facts = FactFinder(
-            services.journal, services.contents, services.permissions, services.state.sessions, observer, services.past
-        )
-        self._recorder = ConflictRecorder(
-            services.journal, services.notes, services.contents, services.state.pending, answers
-        )
+        self._facts, self._recorder = FactFinder(services, observer), ConflictRecorder(services, answers)
         self.leases, self._sets = leases, ReadSets(services)  # of its own: notices count as reads here
-        self.repositories, self.permissions = (
-            RepositoryGuard(services.workspace),
-            ChangePermissions(services.permissions),
-        )
+        self.rules = ChangeRules(services.permissions, services.workspace)
 
     async def change(self, command: Command, request: ChangeRequest) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
@@ -98,7 +91,7 @@ class ChangePipeline:
         if request.preview:
             await locks.aclose()  # nothing is changed, and to decide may take long
         permissions = command.required_permissions(facts)
-        asks = await self.permissions.asks(caller, permissions)
+        asks = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self._decide(command, facts)
         provenance = await self._provenance(command, request, outcome, superseded)
@@ -119,7 +112,7 @@ class ChangePipeline:
             facts=facts,
             provenance=provenance,
             permissions=permissions,
-            asks=(*asks, *self.permissions.uncovers(caller, command.paths)),
+            asks=(*asks, *self.rules.uncovers(caller, command.paths)),
             crossing=crossing,
             superseded=superseded,
             shows=shows,
@@ -130,7 +123,7 @@ class ChangePipeline:
             case Apply() if request.preview:
                 return await self._as_preview(attempt, outcome)
             case Apply():
-                async with self.repositories.alone(outcome.paths):
+                async with self.rules.alone(outcome.paths):
                     return await self._as_change(attempt, outcome)
             case _:
                 assert_never(outcome)
@@ -188,12 +181,7 @@ class ChangePipeline:
         """All that a person must say yes to, unless one made the request."""
         if attempt.request.pre_approved:
             return ()
-        return (
-            *attempt.asks,
-            *(self.permissions.unsure(plan.fit) if not plan.reverts else ()),
-            *self.permissions.stale(attempt.provenance.unseen),
-            *self.repositories.asks(plan, attempt.facts),
-        )
+        return (*attempt.asks, *self.rules.asks(plan, attempt.facts, attempt.provenance.unseen))
 
     # --- outcomes -------------------------------------------------------------------
 
@@ -203,8 +191,7 @@ class ChangePipeline:
 
     async def _as_preview(self, attempt: Attempt, plan: Apply) -> ChangeResult:
         would_be = "waiting" if self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
-        crossed = plan.fitted(warnings=(*plan.fit.warnings, *attempt.crossing.warnings))
-        preview = await self.answers.of_plan(crossed, would_be=would_be, shows=attempt.shows)
+        preview = await self.answers.of_plan(attempt.crossing.warned(plan), would_be=would_be, shows=attempt.shows)
         unseen = unseen_texts(attempt.provenance.unseen, attempt.shows)
         return ChangeResult(msgspec.structs.replace(preview, unseen=unseen), plan)
 
@@ -212,17 +199,15 @@ class ChangePipeline:
         """Apply it, or ask a person first; what of an undo does not fit waits beside it."""
         request, shows = attempt.request, attempt.shows
         asks = self._asks(attempt, plan)
-        applied: Applied | None = None
+        applied: tuple[Seq, ChangeApplied] | None = None
         if plan.paths and not asks:
-            crossed = plan.fitted(warnings=(*plan.fit.warnings, *attempt.crossing.warnings))
-            intent = Intent(provenance=attempt.provenance, origin=_caused(request), leases=attempt.crossing.leases)
-            applied = await self.effects.carry_out(crossed, intent)
+            crossed, leases = attempt.crossing.warned(plan), attempt.crossing.leases
+            applied = await self.effects.carry_out(crossed, attempt.provenance, _caused(request), leases=leases)
         conflicts = await self._recorder.record_partial(attempt, plan)
         if applied is not None:
-            await self._recorder.supersede(attempt, applied, plan)
-            answer = await self.answers.of_applied(
-                applied.version, applied.event, shows=shows, warnings=applied.event.fit.warnings
-            )
+            version, event = applied
+            await self._recorder.supersede(attempt, event.change, plan)
+            answer = await self.answers.of_applied(version, event, shows=shows, warnings=event.fit.warnings)
         elif plan.paths:
             answer = _warned(await self._ask(attempt, plan, asks), attempt.crossing)
         else:

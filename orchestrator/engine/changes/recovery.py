@@ -15,7 +15,6 @@ from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, DivergedPath
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.core.projections.state import State
 from orchestrator.engine.changes.effects import orphans, written
 from orchestrator.engine.changes.write_batch import (
     RollbackIncomplete,
@@ -25,10 +24,9 @@ from orchestrator.engine.changes.write_batch import (
     touching,
 )
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.notes import Notes
-from orchestrator.engine.services import MAX_FILE_BYTES
-from orchestrator.ports.journal import AppendBatch, Journal, NewEvent
-from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, Workspace
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -57,16 +55,15 @@ class Found(msgspec.Struct, frozen=True):
 class Recovery:
     """Runs once, before the daemon listens."""
 
-    def __init__(self, journal: Journal, notes: Notes, workspace: Workspace, state: State, observer: Observer) -> None:
-        self._journal, self._notes, self._workspace, self._state = journal, notes, workspace, state
-        self._observer = observer
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
         self.closed = 0
 
     async def run(self) -> None:
         """Close every open intent, then take away every temporary file, keeping what no blob holds."""
-        temps = set(await to_thread.run_sync(self._workspace.temps))
-        for seq, _ in self._state.pending.open_intents():
-            recorded = await self._journal.event(seq)
+        temps = set(await to_thread.run_sync(self._s.workspace.temps))
+        for seq, _ in self._s.state.pending.open_intents():
+            recorded = await self._s.journal.event(seq)
             if recorded is not None and isinstance(recorded.event, ChangeIntended):
                 await self._close(recorded, recorded.event, temps)
                 self.closed += 1
@@ -81,10 +78,10 @@ class Recovery:
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
             for parent in reversed(intent.directories.made):
-                await to_thread.run_sync(self._workspace.remove_empty, parent)
+                await to_thread.run_sync(self._s.workspace.remove_empty, parent)
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=undone[0]))
         elif len(found) == 1 and isinstance(first.verdict, SwapBack) and first.temp is not None:
-            await to_thread.run_sync(partial(self._workspace.exchange_back, first.temp, first.item.path))
+            await to_thread.run_sync(partial(self._s.workspace.exchange_back, first.temp, first.item.path))
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=first.verdict.cause))
             await self._sweep(first.temp, recorded.seq)
             await self._look(first.item.path)
@@ -120,7 +117,7 @@ class Recovery:
                         continue
                     on_disk = await self._read(item.item.path)
                 case SwapBack() if item.temp is not None:
-                    await to_thread.run_sync(partial(self._workspace.exchange_back, item.temp, item.item.path))
+                    await to_thread.run_sync(partial(self._s.workspace.exchange_back, item.temp, item.item.path))
                     on_disk = await self._read(item.item.path)
                 case _:
                     pass
@@ -129,7 +126,7 @@ class Recovery:
             kept += contents
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
         if stats:
-            await to_thread.run_sync(remove_emptied, self._workspace, intent.directories)
+            await to_thread.run_sync(remove_emptied, self._s.workspace, intent.directories)
             events.append(self._applied(recorded.seq, intent, stats))
         await self._outcome(recorded, *events, blobs=tuple(kept))
         for item in found:
@@ -141,13 +138,13 @@ class Recovery:
         """Do one path's part of a change again; None where it does not fit any more."""
         data = None
         if item.after is not None and not item.renamed:
-            data = await self._journal.blob(item.after)
+            data = await self._s.journal.blob(item.after)
             if data is None:
                 return None
         change = disk_change(
             item, data, parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/"))
         )
-        batch = WriteBatch(self._workspace, (change,))
+        batch = WriteBatch(self._s.workspace, (change,))
         try:
             await to_thread.run_sync(batch.stage)
             stats = await to_thread.run_sync(batch.commit)
@@ -170,7 +167,7 @@ class Recovery:
         """The directory that holds it; where that is gone too, the nearest one above it."""
         for name in (path, *reversed(ancestors(path))):
             try:
-                await to_thread.run_sync(self._workspace.sync_directory, name)
+                await to_thread.run_sync(self._s.workspace.sync_directory, name)
             except (FileNotFound, NotADirectory):
                 continue
             return
@@ -182,7 +179,7 @@ class Recovery:
         held: Digest | None = None
         busy = False
         if temp is not None:
-            busy = await to_thread.run_sync(partial(self._workspace.in_use, temp))
+            busy = await to_thread.run_sync(partial(self._s.workspace.in_use, temp))
             held = (await self._read(temp)).digest
         source = (await self._read(main.moved_from)).digest if main.renamed and main.moved_from else None
         return judge(main, found=on_disk.digest, temp=held, source=source, busy=busy)
@@ -193,7 +190,7 @@ class Recovery:
         """The outcome of the paths that have a stat, and of those that a rename took away."""
         target = {item.moved_from: item.path for item in intent.paths if item.renamed}
         done = [item for item in intent.paths if target.get(item.path, item.path) in stats]
-        registry = self._state.registry
+        registry = self._s.state.registry
         paths = tuple(written(item, stats.get(item.path), registry.get(item.path)) for item in done)
         return intent.outcome(change, paths, recovered=True)
 
@@ -214,9 +211,9 @@ class Recovery:
 
     async def _outcome(self, recorded: Recorded, *events: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
         origin = msgspec.structs.replace(recorded.origin, cause=recorded.seq, call=None, client_call_id=None)
-        expected = self._journal.stream_version(recorded.stream)
+        expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
-        await self._journal.append(AppendBatch(new, origin, blobs, closes=True))
+        await self._s.journal.append(AppendBatch(new, origin, blobs, closes=True))
 
     async def _sweep(self, temp: WorkspacePath | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.
@@ -226,31 +223,31 @@ class Recovery:
         if temp is None:
             return
         try:
-            held = await to_thread.run_sync(partial(self._workspace.read_temp, temp))
+            held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
         except PathError:
             return
         if held is not None and held.data and not await self._known(change, held):
-            await self._journal.append(orphans(temp, (held.data,), change))
-        await to_thread.run_sync(partial(self._workspace.unlink_temp, temp))
+            await self._s.journal.append(orphans(temp, (held.data,), change))
+        await to_thread.run_sync(partial(self._s.workspace.unlink_temp, temp))
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:
-        return await self._journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
+        return await self._s.journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
 
     async def _is_partial_write(self, change: Seq | None, data: bytes) -> bool:
         """Whether these bytes are the beginning of what the change was about to write."""
-        intent = await self._notes.event(change, ChangeIntended)
+        intent = await self._s.notes.event(change, ChangeIntended)
         for item in intent.paths if intent is not None else ():
             if item.after is not None:
-                after = await self._journal.blob(item.after)
+                after = await self._s.journal.blob(item.after)
                 if after is not None and after.startswith(data):
                     return True
         return False
 
     async def _read(self, path: WorkspacePath) -> OnDisk:
         try:
-            read = await to_thread.run_sync(partial(self._workspace.read, path, most=MAX_FILE_BYTES))
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
         except FileNotFound:
             return ABSENT
         except PathError:
-            return OnDisk(UNREADABLE, self._workspace.stat(path))
+            return OnDisk(UNREADABLE, self._s.workspace.stat(path))
         return OnDisk(read.digest, read.stat, read.data)

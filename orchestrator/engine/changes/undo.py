@@ -16,14 +16,12 @@ from orchestrator.core.decisions.undo import HistoryMoved, Undo
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import SessionId, Timestamp, parse_seq, parse_timestamp, show
-from orchestrator.core.projections.identities import Identities
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
 from orchestrator.engine.changes.undo_selection import OUTSIDE, UndoSelector
-from orchestrator.engine.notes import Notes
-from orchestrator.engine.permissions import Permissions
-from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
 
 TRIES = 5
 SHOWN_DIFF_LINES = 600
@@ -33,12 +31,9 @@ SHOWN_DIFF_LINES = 600
 class Undoer:
     """Finds what is to be undone, and has its inverse made."""
 
-    def __init__(
-        self, journal: Journal, notes: Notes, permissions: Permissions, identities: Identities, pipeline: ChangePipeline
-    ) -> None:
-        self._journal, self._notes, self._permissions, self._identities = journal, notes, permissions, identities
-        self._pipeline = pipeline
-        self._selector, self._diffs = UndoSelector(journal, notes), pipeline.answers.diffs
+    def __init__(self, services: Services, pipeline: ChangePipeline) -> None:
+        self._s, self._pipeline = services, pipeline
+        self._selector = UndoSelector(services.journal, services.notes)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         selection = await self._selector.one(parse_seq(params.change, parameter="change"))
@@ -66,22 +61,22 @@ class Undoer:
                 hint="Give at least one of agent, session, task, globs, since, until.",
             )
         agent, session, task = wanted.agent, wanted.session, wanted.task
-        if agent not in (None, OUTSIDE) and all(known.name != agent for known in self._identities):
+        if agent not in (None, OUTSIDE) and all(known.name != agent for known in self._s.state.identities):
             raise ParameterInvalid(
                 "agent", f"{agent!r} never called here", hint="Agents are named as `blame` shows them."
             )
         did = EventFilter(session=SessionId(session)) if session is not None else None
-        if did is not None and not await self._journal.newest(did, limit=1):
+        if did is not None and not await self._s.journal.newest(did, limit=1):
             hint = "`orchestrator log --json` names sessions."
             raise ParameterInvalid("session", f"{session!r} did nothing here", hint=hint)
-        if task is not None and await self._notes.event(task, TaskBegun) is None:
+        if task is not None and await self._s.notes.event(task, TaskBegun) is None:
             raise ParameterInvalid("task", f"{show(task)} is no task", hint="`orchestrator log --kind task_begun`")
         return wanted
 
     def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:
         if raw is None:
             return None
-        head = self._journal.head
+        head = self._s.journal.head
         moment = parse_timestamp(raw, parameter=parameter, head=head)
         if moment.seq is not None and moment.seq > head:
             ahead = f"{show(moment.seq)} is ahead of the journal, which ends at {show(head)}"
@@ -93,15 +88,13 @@ class Undoer:
     ) -> ChangeResult:
         others = frozenset(path for path, agents in chosen.authors.items() if agents != {caller.agent})
         touched = tuple(sorted(chosen.authors))
-        self._pipeline.permissions.refuse_early(
-            caller, *(PermissionCheck("revert", path, path in others) for path in touched)
-        )
+        self._s.permissions.refuse_early(caller, *(PermissionCheck("revert", path, path in others) for path in touched))
         request = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
             histories = await self._selector.histories(chosen)
             command = Undo(
                 histories=histories,
-                modes=await self._journal.modes(histories.keys()),
+                modes=await self._s.journal.modes(histories.keys()),
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
@@ -142,7 +135,7 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        left = {change.moved_from for change in plan.paths}
+        diffs, left = self._pipeline.answers.diffs, {change.moved_from for change in plan.paths}
         held = {change.path: change.before for change in plan.paths}
         room = SHOWN_DIFF_LINES
         for number, change in enumerate(plan.paths, 1):
@@ -151,10 +144,10 @@ class Undoer:
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
-            readable = all(self._permissions.readable(caller, name) for name in names)
+            readable = all(self._s.permissions.readable(caller, name) for name in names)
             shown = None
             if readable and room > 0 and not change.binary:
-                shown = await self._diffs.of_one(change, held.get(change.moved_from or change.path), plan.contents)
+                shown = await diffs.of_one(change, held.get(change.moved_from or change.path), plan.contents)
             room -= shown.count("\n") if shown else 0
             files.append(
                 u.UndoneFile(

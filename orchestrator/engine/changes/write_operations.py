@@ -14,7 +14,7 @@ from orchestrator.core.change import PermissionCheck
 from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Write
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.structure import Change
-from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
+from orchestrator.core.errors import Denied, FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import Action, EditRules
 from orchestrator.core.text.forms.hunks import FilePatch, ParsedPatch
@@ -22,8 +22,8 @@ from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import LineReplacement, Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
+from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 
@@ -36,7 +36,7 @@ class Writer:
 
     def __init__(self, services: Services, pipeline: ChangePipeline, renames: RenameTracker) -> None:
         self._s, self._pipeline = services, pipeline
-        self._permissions, self._renames = pipeline.permissions, renames
+        self._permissions, self._renames = services.permissions, renames
         self._walker = Walker(services.workspace, services.ignore)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
@@ -146,7 +146,10 @@ class Writer:
         try:
             return self._s.state.registry.get(path) is not None or self._s.workspace.stat(path) is not None
         except PathError:
-            self._permissions.refuse_any(caller, PermissionCheck("create", path), PermissionCheck("write", path))
+            try:
+                self._permissions.refuse_early(caller, PermissionCheck("write", path))
+            except Denied:
+                self._permissions.refuse_early(caller, PermissionCheck("create", path))
             raise
 
     async def _refuse_departed(self, request: ChangeRequest, path: WorkspacePath, mode: str, note: str) -> None:

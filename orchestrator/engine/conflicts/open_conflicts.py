@@ -14,7 +14,7 @@ from orchestrator.core.events.conflicts import ConflictExpired, ConflictRebased,
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import EMPTY, Document, encode
-from orchestrator.engine.changes.renames import Renamed, RenameTracker
+from orchestrator.engine.changes.facts import Renamed, RenameTracker
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
