@@ -55,20 +55,13 @@ def handled_by(
     return operation.name, handler
 
 
-class Handlers:
-    """The one handler of each operation of the catalogue."""
-
-    def __init__(self, *rows: tuple[str, Handler]) -> None:
-        """Raises LookupError unless each operation has one handler."""
-        self._of = dict(rows)
-        found = Counter(name for name, _ in rows)
-        found.subtract(BY_NAME.keys())
-        if differing := sorted(name for name, count in found.items() if count):
-            raise LookupError(f"operations without one handler each: {', '.join(differing)}")
-
-    async def answer(self, caller: Caller, call: Call) -> Result:
-        """Let the operation's handler answer."""
-        return await self._of[call.operation.name](caller, call, call.params)
+def handlers_of(*rows: tuple[str, Handler]) -> dict[str, Handler]:
+    """The one handler of each operation of the catalogue. Raises LookupError unless each has one."""
+    found = Counter(name for name, _ in rows)
+    found.subtract(BY_NAME.keys())
+    if differing := sorted(name for name, count in found.items() if count):
+        raise LookupError(f"operations without one handler each: {', '.join(differing)}")
+    return dict(rows)
 
 
 class CallService:
@@ -77,7 +70,7 @@ class CallService:
     def __init__(
         self,
         services: Services,
-        handlers: Handlers,
+        handlers: Mapping[str, Handler],
         *,
         answers: Answers,
         sessions: SessionService,
@@ -102,11 +95,14 @@ class CallService:
                 await self._ready_to_write()
             if call.request_id is not None:
                 return await self._once(caller, call, call.request_id)
-            return await self._handlers.answer(caller, call)
+            return await self._handle(caller, call)
         except (CallerError, ApproverError) as error:
             if not error.journalled:
                 await self._note_refusal(caller, call, error)
             raise
+
+    async def _handle(self, caller: Caller, call: Call) -> Result:
+        return await self._handlers[call.operation.name](caller, call, call.params)
 
     def check_authorized(self, caller: Caller) -> None:
         """A connection lasts; its token may be revoked meanwhile, or its name be given one. Raises Unauthorised."""
@@ -139,7 +135,7 @@ class CallService:
                 earlier = await self._again(caller, seen.seq)
                 if earlier is not None:
                     return await read_as(call.params, earlier) if isinstance(earlier, ChangeAnswer) else earlier
-            return await self._handlers.answer(caller, call)
+            return await self._handle(caller, call)
         except (CallerError, ApproverError) as error:
             await self._note_refusal(caller, call, error)  # before who waits for this call goes on
             raise

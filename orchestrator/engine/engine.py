@@ -28,7 +28,7 @@ from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.administration import Administration, DaemonFacts
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.calls import CallService, Handlers, handled_by
+from orchestrator.engine.calls import CallService, handled_by, handlers_of
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
@@ -130,7 +130,7 @@ class Engine:
             watching=self._watching,
             verification=self._verification,
         )
-        handlers = Handlers(
+        handlers = handlers_of(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(o.FILE_INFO, self.reader.file_info),

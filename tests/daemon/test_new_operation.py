@@ -126,7 +126,7 @@ def add_handler(program: Path) -> None:
             "api import history, journal_operations, line_count, session_operations",
         ),
         ("from orchestrator.engine.reads.listing import", f"{IMPORT}from orchestrator.engine.reads.listing import"),
-        ("        handlers = Handlers(\n", f"        handlers = Handlers(\n{ROW}"),
+        ("        handlers = handlers_of(\n", f"        handlers = handlers_of(\n{ROW}"),
     )
 
 

@@ -40,8 +40,8 @@ class Snapshotter:
     part, and the row is written between the callers' transactions.
     """
 
-    def __init__(self, journal: Journal, state: State, step: Step, *, every: int = EVERY) -> None:
-        self._journal, self._state, self._step, self._every = journal, state, step, every
+    def __init__(self, journal: Journal, state: State, step: Step) -> None:
+        self._journal, self._state, self._step = journal, state, step
         self._last = Seq(0)
         self._one_at_a_time, self._growth = anyio.Lock(), Growth(journal)
         self._log = logger("engine")
@@ -59,7 +59,7 @@ class Snapshotter:
     async def run(self) -> None:
         """For as long as the daemon serves."""
         while True:
-            await self._growth.reach(self._last + self._every)
+            await self._growth.reach(self._last + EVERY)
             await self.keep()
 
     async def keep(self) -> None:
