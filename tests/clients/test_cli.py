@@ -21,7 +21,7 @@ from orchestrator.api.conflicts import ConflictInfo, Conflicts
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_checks import WorkspaceReport
 from orchestrator.api.journal_operations import JournalPage
-from orchestrator.clients.cli import main, orchestrator, terminal
+from orchestrator.clients.cli import context, main, orchestrator
 from orchestrator.core.policy.tables import Problem
 from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon
@@ -145,8 +145,7 @@ def rpc(workspace: Path) -> Iterator[RpcDaemon]:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(terminal, "there_is_one", lambda: False)
-    monkeypatch.setattr(terminal, "login", lambda: None)
+    monkeypatch.setattr(context, "TERMINAL", Path("/dev/absent"))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
 
@@ -393,13 +392,15 @@ def test_up_json_has_the_code(run: Run, rpc: RpcDaemon, workspace: Path) -> None
     assert rpc.preambles[-1]["person"] is True
 
 
-def test_up_shows_the_code_on_the_terminal_only(run: Run, rpc: RpcDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(terminal, "there_is_one", lambda: True)
-    monkeypatch.setattr(terminal, "show", told.append)
+def test_up_shows_the_code_on_the_terminal_only(
+    run: Run, rpc: RpcDaemon, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = home / "tty"
+    terminal.touch()
+    monkeypatch.setattr(context, "TERMINAL", terminal)
     code, out, _ = run("up")
     assert code == 0
-    assert CODE in told[0]
+    assert CODE in terminal.read_text()
     assert CODE not in out
     assert "claude mcp add orchestrator -- " in out
     assert [operation for operation, _ in rpc.calls] == ["approver_create", "status"]
@@ -445,7 +446,7 @@ def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: p
 def test_a_login_at_a_terminal_is_named_unless_a_session_is(
     run: Run, rpc: RpcDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "login", lambda: "boot 1 2")
+    monkeypatch.setattr(context, "terminal_login", lambda: "boot 1 2")
     run("status")
     monkeypatch.setenv("ORCHESTRATOR_SESSION", "mine")
     run("status")
@@ -456,7 +457,7 @@ def test_a_login_at_a_terminal_is_named_unless_a_session_is(
     assert run("status")[0] == 1, "a session that was asked for is not replaced in silence"
 
 
-LOGIN = "from orchestrator.clients.cli import terminal; print(terminal.login())"
+LOGIN = "from orchestrator.clients.cli.context import terminal_login; print(terminal_login())"
 
 
 def test_no_terminal_no_login() -> None:

@@ -2,12 +2,12 @@
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reachable, 5 internal.
 
-- `context.py`: the global options, the connection, how an answer is printed. Begin here.
+- `context.py`: the global options, the connection, the terminal, how an answer is printed. Begin here.
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
 - `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints, the past as a folder),
   `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
-- `output.py`: where a command writes. `terminal.py`: what is asked and shown at the terminal alone.
+- `output.py`: where a command writes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""What every command shares: the global options, the connection, and how an answer is shown."""
+"""What every command shares: the global options, the connection, the terminal, and how an answer is shown."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -19,16 +21,22 @@ from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
-from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.running_daemon import Waiting, running
 from orchestrator.core.characters import shows
-from orchestrator.core.errors import escaped
+from orchestrator.core.errors import ApproverCodeNeeded, escaped
 
 R = TypeVar("R", bound=r.Result)
 
 DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
 """The exit codes."""
+
+TERMINAL = Path("/dev/tty")
+
+SHORT_S = 2.0
+"""A start that takes no longer shows no progress."""
+
+LINE_EVERY_S = 5.0
 
 _CODES = {"daemon_unreachable": UNREACHABLE, "daemon_restarted": UNREACHABLE, "internal": INTERNAL}
 
@@ -57,7 +65,7 @@ class Settings:
 
         A daemon that starts, or has lost its socket, is waited for. Raises as `running` and `Connection`.
         """
-        daemon = running(self.root, self.state_dir, Waiting(doing=terminal.progress()))
+        daemon = running(self.root, self.state_dir, Waiting(doing=progress()))
         return Connection(daemon.socket, self._caller())
 
     def ask(self, operation: Operation[..., Any, R], params: Params) -> R:
@@ -96,8 +104,12 @@ class Settings:
 
     def approver(self) -> str | None:
         """The approver code: asked of the person; an agent's call goes without, unless the environment has it."""
-        caller = self._caller()
-        return terminal.approver_code(ask=not (caller.agent or caller.token))
+        caller, given = self._caller(), os.environ.get("ORCHESTRATOR_APPROVER")
+        if given or caller.agent or caller.token:
+            return given
+        if not has_terminal():
+            raise ApproverCodeNeeded("this needs the approver code, and there is no terminal to ask on")
+        return getpass.getpass("Approver code: ").strip()
 
     def path(self, given: str) -> str:
         """A path as the daemon takes it, from one relative to the current folder where that is in the workspace."""
@@ -115,8 +127,41 @@ class Settings:
             except (OSError, UnicodeDecodeError) as error:
                 usage(f"--token-file: {error}")
         session = seen("ORCHESTRATOR_SESSION")
-        login = None if session else terminal.login()
+        login = None if session else terminal_login()
         return Caller(self.agent or seen("ORCHESTRATOR_AGENT"), token, session, login=login)
+
+
+def has_terminal() -> bool:
+    """Whether the process has a controlling terminal."""
+    try:
+        os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def terminal_login() -> str | None:
+    """Names the login at the controlling terminal for as long as it lasts; None without one."""
+    leader = os.getsid(0)
+    try:  # the second field may hold spaces and brackets; the start, in the kernel's ticks, is the 22nd
+        started = Path(f"/proc/{leader}/stat").read_text().rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except (OSError, IndexError):
+        return None
+    return f"{boot}:{leader}:{started}" if has_terminal() else None
+
+
+def progress() -> Callable[[str], None]:
+    """Shows on stderr what a long start is at, in a line every few seconds."""
+    due = time.monotonic() + SHORT_S
+
+    def doing(what: str) -> None:
+        nonlocal due
+        if time.monotonic() > due:
+            due = time.monotonic() + LINE_EVERY_S
+            print(f"the daemon is {what}", file=sys.stderr, flush=True)
+
+    return doing
 
 
 def _keep(context: click.Context, option: click.Parameter, value: object) -> None:

@@ -22,7 +22,7 @@ from orchestrator.api.administration import APPROVER_CREATE, APPROVER_RESET, STA
 from orchestrator.api.journal_checks import JOURNAL_VERIFY, JournalVerify
 from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
 from orchestrator.clients import running_daemon
-from orchestrator.clients.cli import terminal
+from orchestrator.clients.cli import context
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
 from orchestrator.clients.connection import Caller, Connection
@@ -56,13 +56,13 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    waiting = Waiting(doing=terminal.progress())
+    waiting = Waiting(doing=context.progress())
     location, started = running_daemon.ensure(root, settings.state_dir, options=options, waiting=waiting)
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = None
-        if settings.json or terminal.there_is_one():  # else nobody would see it
+        if settings.json or context.has_terminal():  # else nobody would see it
             code = connection.call(APPROVER_CREATE, p.Params()).approver_code
         status = connection.call(STATUS, p.Params())
     known = {name: value for name, value in location._asdict().items() if name != "state"}
@@ -76,7 +76,10 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
         connect=_connecting(location.workspace),
     )
     if code is not None and not settings.json:
-        terminal.show(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
+        context.TERMINAL.write_text(  # itself, past any redirection
+            f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n",
+            encoding="utf-8",
+        )
     state = f"{'started' if started else 'running'}, pid {found.pid}"
     where = facts(("daemon", state), ("workspace", found.workspace), ("socket", found.socket))
     agents = (line for agent, how in found.connect.items() for line in (f"  {agent}:", f"    {escaped(how)}"))
