@@ -11,7 +11,7 @@ from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import BY_NAME
 from orchestrator.clients.cli import orchestrator
-from orchestrator.clients.render.answers import COMMANDS, for_people, noticed, refused
+from orchestrator.clients.render.answers import COMMANDS, for_people, noticed, refused, rendered
 from tests.docs.documents import errors
 
 
@@ -22,11 +22,26 @@ from tests.docs.documents import errors
         ("Read the file (read_file) first.", "Read the file (`orchestrator open`) first."),
         ("Or write_file(mode=truncate).", "Or `orchestrator write`."),
         ("`orchestrator up` makes it.", "`orchestrator up` makes it."),
+        ("Withdraw it with choice 'current', or await_change.", "Withdraw it with choice 'current'."),
     ],
 )
 def test_a_hint_names_commands(hint: str, read: str) -> None:
     assert for_people(hint) == read
     assert list(refused(Refusal(code="denied", message="no", hint=hint)))[1] == f"  {read}"
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        ("It waits as @7. Send it again (supersedes='@7'), or await_change('@7').", "It waits as @7. Send it again."),
+        ("Its content is not shown; await_change('@7').", "Its content is not shown."),
+    ],
+)
+def test_a_conflict_tells_a_person_nothing_that_agents_send(message: str, read: str) -> None:
+    answer = r.ChangeAnswer(status="conflict", message=message, conflict="@7")
+    first, *_, last = map(click.unstyle, rendered(answer))
+    assert first == f"conflict @7: {read}"
+    assert last == "  Look at it: orchestrator conflicts show @7"
 
 
 def test_a_notice_shows_what_others_wrote_without_moving_the_cursor() -> None:

@@ -35,6 +35,8 @@ COMMANDS = {operation.name: operation.words for operation in OPERATIONS if opera
 """Operation → command."""
 
 _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
+_FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
+"""What only an agent can send; a conflict's commands stand below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 _WHY = {
@@ -52,7 +54,7 @@ def rendered(result: r.Result) -> Iterator[str]:
 
 def for_people(hint: str) -> str:
     """A hint with the commands that a person runs in place of the operations that an agent calls."""
-    return _NAMED.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]}`", hint)
+    return _NAMED.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]}`", _FOR_AGENTS.sub("", hint))
 
 
 def refused(refusal: Refusal) -> Iterator[str]:
@@ -75,7 +77,8 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     named = answer.version_id or answer.approval or answer.conflict or answer.change or ""
     colour = _STATUS_COLOURS.get(answer.status, "red")
     lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
-    yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {escaped(answer.message)}{lines}"
+    message = escaped(_FOR_AGENTS.sub("", answer.message))
+    yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {message}{lines}"
     whole = {"waiting": f"approvals show {answer.approval}", "applied": "diff"}.get(answer.status)
     more = f"{DIFF_GOES_ON}; `orchestrator {whole}` shows all of it" if whole else DIFF_GOES_ON
     yield from diff_lines(answer.diff, more if answer.diff_truncated else "")
