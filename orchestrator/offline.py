@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
@@ -41,8 +41,6 @@ from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.process_lock import hold_root, hold_state
 from orchestrator.workspace.workers import WorkerPool
-
-POLICY_FILE = "policy.toml"
 
 OWNER: Literal["owner_uid"] = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
@@ -173,14 +171,6 @@ async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
     )
 
 
-class Opened(NamedTuple):
-    """What the engine works with, and what a person should know of it."""
-
-    services: Services
-    workspace: LocalWorkspace
-    notes: tuple[str, ...]
-
-
 async def opened(
     stack: AsyncExitStack,
     journal: SqliteJournal,
@@ -190,10 +180,10 @@ async def opened(
     places: Iterable[str],
     progress: Progress = lambda at, head: None,
     step: Step = lambda name: None,
-) -> Opened:
-    """A journal's state and its workspace, without `places`, which daemons keep; all is closed with the stack.
+) -> tuple[Services, LocalWorkspace, tuple[str, ...]]:
+    """What the engine works with, its files, and notes for a person; what is opened is closed with the stack.
 
-    Raises PolicyInvalid, and as `restored`.
+    The files are those of the workspace without `places`, which daemons keep. Raises PolicyInvalid, and as `restored`.
     """
     doubts: list[str] = []
     state = await restored(journal, doubts, progress)
@@ -215,12 +205,12 @@ async def opened(
         parser=LocalParser(workers),
         workers=workers,
     )
-    return Opened(services, workspace, (*workspace.features, *doubts))
+    return services, workspace, (*workspace.features, *doubts)
 
 
 def read_policy(state_dir: str) -> tuple[str, str]:
     """The policy's text and where it is: the state directory's own file, else the shipped default."""
-    own = Path(state_dir) / POLICY_FILE
+    own = Path(state_dir) / locations.POLICY_FILE
     try:
         return own.read_text(encoding="utf-8"), str(own)
     except FileNotFoundError:

@@ -22,6 +22,9 @@ from orchestrator.core.errors import OperatorError, escaped
 PROTOCOL = 1
 """The version of the preamble."""
 
+POLICY_FILE = "policy.toml"
+"""In the state directory."""
+
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""
 

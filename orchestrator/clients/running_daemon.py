@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from orchestrator.api import locations, processes
-from orchestrator.api.locations import Location, SocketDirectoryUnsafe
+from orchestrator.api.locations import POLICY_FILE, Location, SocketDirectoryUnsafe
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
 
@@ -32,8 +32,6 @@ READY_TIMEOUT_S = 60.0
 
 DETACHED = "--detached"
 """Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
-
-POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
 
 NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
 """Prefixes of variables that no policy passes on: a session, an approver code, and what decides which code runs."""

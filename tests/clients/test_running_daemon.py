@@ -105,7 +105,7 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
 def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = home / "state"
     state.mkdir()
-    (state / running_daemon.POLICY_FILE).write_text(
+    (state / locations.POLICY_FILE).write_text(
         '[[reviewer]]\nenv = ["REVIEW_KEY"]\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
         '[plugins]\nenv = ["CHANGE_LOG_FILE", "LD_PRELOAD", "ORCHESTRATOR_APPROVER"]\n'
     )
@@ -125,7 +125,7 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
 def test_a_policy_that_is_wrong_names_nothing(workspace: Path, home: Path, policy: str) -> None:
     state = home / "state"
     state.mkdir()
-    (state / running_daemon.POLICY_FILE).write_text(policy)
+    (state / locations.POLICY_FILE).write_text(policy)
     running_daemon.ensure(str(workspace), str(state))
     assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(running_daemon.KEPT)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api.failures import rejection
+from orchestrator.api.locations import POLICY_FILE
 from orchestrator.core.errors import PolicyInvalid, WorkspaceNested
 from orchestrator.daemon import Starter, why_not_served
-from orchestrator.offline import POLICY_FILE, read_policy
+from orchestrator.offline import read_policy
 
 
 @pytest.mark.parametrize(
