@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
 from orchestrator.api.failures import rejection
+from orchestrator.api.processes import ProcessLock, hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
@@ -45,7 +46,6 @@ from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import ignore_lease_breaks
-from orchestrator.workspace.process_lock import ProcessLock, hold_root, hold_state
 from orchestrator.workspace.scratch_check import ScratchChecker
 
 LAST_CALLS_S = 3.0

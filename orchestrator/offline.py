@@ -12,6 +12,7 @@ from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
+from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import PolicyInvalid, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.chain import parse_checkpoint
@@ -39,7 +40,6 @@ from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
-from orchestrator.workspace.process_lock import hold_root, hold_state
 from orchestrator.workspace.workers import WorkerPool
 
 OWNER: Literal["owner_uid"] = "owner_uid"

@@ -7,5 +7,5 @@ history, session_operations, conflicts                  further operations of ag
 journal_operations, journal_checks, administration     and of people           their parameters and results
 failures        from JSON to parameters, and from errors to refusals
 framing, line_stream    the preamble, requests, replies and subscriptions; a stream of lines
-locations, processes    where a workspace's state and socket lie, and which process serves it
+locations, processes    where a workspace's state and socket lie; the locks of the process that serves it
 """

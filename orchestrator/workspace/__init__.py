@@ -6,5 +6,5 @@ confine, disk, own_files    paths to handles, system calls, the daemon's own fil
 temporary_file              the new content, with the old one's metadata
 watcher, notifier, ignore   what changes, and what is left out
 workers, worker_process, local_parser    parsing and costly work in processes
-process_lock, scratch_check    one daemon per workspace; a policy's check command
+scratch_check               a policy's check command
 """

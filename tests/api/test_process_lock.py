@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.processes import LOCK_FILE
+from orchestrator.api.processes import LOCK_FILE, ProcessLock, hold_root, hold_state
 from orchestrator.core.errors import WorkspaceHeld
-from orchestrator.workspace.process_lock import ProcessLock, hold_root, hold_state
 
 
 @pytest.mark.parametrize("hold", [hold_root, hold_state])
@@ -35,9 +34,7 @@ def test_by_a_link_it_is_the_same_root(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_lets_go(tmp_path: Path) -> None:
-    code = (
-        "import sys; from orchestrator.workspace.process_lock import hold_root; hold_root(sys.argv[1]); print('held')"
-    )
+    code = "import sys; from orchestrator.api.processes import hold_root; hold_root(sys.argv[1]); print('held')"
     code += "; sys.stdout.flush(); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -57,7 +54,7 @@ def test_a_look_at_the_lock_keeps_nobody_away(
     hold(str(tmp_path)).close()
     look = os.open(tmp_path if hold is hold_root else tmp_path / LOCK_FILE, os.O_RDONLY)
     fcntl.flock(look, fcntl.LOCK_SH)
-    monkeypatch.setattr("orchestrator.workspace.process_lock.time.sleep", lambda pause_s: os.close(look))
+    monkeypatch.setattr("orchestrator.api.processes.time.sleep", lambda pause_s: os.close(look))
     hold(str(tmp_path)).close()
 
 
