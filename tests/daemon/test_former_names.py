@@ -33,6 +33,7 @@ async def test_a_secret_that_stood_under_a_plain_name_for_a_while(daemon: Runnin
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "read_file": lambda: spy.read_file("plain.txt", at=at),
             "read_lines": lambda: spy.read_lines("plain.txt", start=1, end=2, at=at),
+            "blame": lambda: spy.blame("plain.txt", at=at),
             "from": lambda: spy.get_diff("plain.txt", from_=at),
             "to": lambda: spy.get_diff("plain.txt", from_="@0", to=at),
             "base": lambda: spy.edit_file("plain.txt", [Replacement(search="KEY", replace="K")], base=at),
@@ -128,6 +129,7 @@ async def test_a_secret_that_was_renamed_over_a_plain_file(daemon: RunningDaemon
         at = moved.version_id
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "read_file": lambda: spy.read_file("plain.txt", at=at),
+            "blame": lambda: spy.blame("plain.txt", at=at),
             "from": lambda: spy.get_diff("plain.txt", from_=at),
             "to": lambda: spy.get_diff("plain.txt", from_=before, to=at),
         }

@@ -49,6 +49,7 @@ class Blamer:
                 row, warned = await self._present(path)
         else:
             row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at"))
+            await self._s.past.permit(caller, row)
         if row.digest is not None and await self._s.contents.get(row.digest) is not None:
             await self._s.past.text(row)  # a binary file has no lines
         lineage = await self._attributions.of(path, row.seq)
