@@ -37,11 +37,10 @@ from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
-from orchestrator.engine.conflicts.conflict_list import ConflictList
+from orchestrator.engine.conflicts.conflict_views import ConflictViews
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.resolution import ConflictResolver
-from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
@@ -98,9 +97,9 @@ class Engine:
         self._watching = Watching(journal, state.registry, observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
         proposals, attributions = Proposals(services, pipeline, checker), Attributions(journal, contents)
-        review_context = ReviewContext(journal, notes, contents, attributions)
         rebaser = Rebaser(services, observer, renames)
-        self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
+        conflicts = ConflictViews(services, answers.diffs, rebaser, attributions)
+        self._reviewing = Reviewing(services, rebaser, proposals, conflicts, reviewers)
         self.stale_read_notifier = StaleReadNotifier(services, observer, sets)
         self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
         self._sealer = CheckpointSigner(journal, notes, signer)
@@ -114,7 +113,6 @@ class Engine:
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(services, pipeline)
-        conflicts = ConflictList(services, answers.diffs, review_context, rebaser)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)

@@ -20,9 +20,9 @@ from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePa
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.changes.facts import RenameTracker
+from orchestrator.engine.conflicts.conflict_views import ConflictViews
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.services import Services
@@ -99,11 +99,10 @@ class Queue:
         pipeline = pipeline_of(services)
         renames = RenameTracker(services)
         proposals = Proposals(services, pipeline, None)
-        briefer = ReviewContext(
-            services.journal, services.notes, services.contents, Attributions(services.journal, services.contents)
-        )
         rebaser = Standing(services, pipeline.observer, renames)
-        self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
+        attributions = Attributions(services.journal, services.contents)
+        views = ConflictViews(services, pipeline.answers.diffs, rebaser, attributions)
+        self.duty = Reviewing(self.services, rebaser, proposals, views, {"silent": Silent(), "other": Silent()})
 
     async def found(self) -> Seq:
         event = ConflictFound(

@@ -26,7 +26,7 @@ from orchestrator.core.ids import AgentName, Seq, SessionId, Timestamp, Workspac
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
+from orchestrator.engine.changes.undo import SLICE, UndoSelector
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -88,7 +88,7 @@ async def test_others_have_a_turn_after_each_slice_of_events(services: Services)
             await anyio.lowlevel.checkpoint()
             turns += 1
 
-    chooser = UndoSelector(services.journal, services.notes)
+    chooser = UndoSelector(services)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(other)
         chosen = await chooser.span(UndoFilter(since=Timestamp(seq=Seq(1))))

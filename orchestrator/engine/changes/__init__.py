@@ -2,7 +2,7 @@
 
 Begin with pipeline.py: facts, permission, decision, then approval or conflict or effects, and the answer.
 
-- write_operations, undo: the operations; undo_selection: what an undo reads before a command is made
+- write_operations, undo: the operations
 - facts: what is at each path, where it was moved to, and the base; change_rules: what needs a yes besides the policy
 - effects, write_batch: intent, disk, outcome; recovery: the same for what a crash left open
 - approvals: a person's yes or no; conflict_recorder: what could not be applied

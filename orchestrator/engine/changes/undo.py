@@ -1,25 +1,47 @@
-"""revert and rollback: undo of one change, or of many as one; later work is kept."""
+"""revert and rollback: which changes are to be undone, and their undo as one change; later work is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 import anyio.lowlevel
+from anyio import to_thread
 
 from orchestrator.api import history as u
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange, PermissionCheck
 from orchestrator.core.decisions.decision import Apply
-from orchestrator.core.decisions.lineage import UndoFilter, UndoSelection
+from orchestrator.core.decisions.lineage import (
+    Made,
+    UndoFilter,
+    UndoSelection,
+    change_of,
+    in_effect,
+    made_by,
+    selection,
+)
 from orchestrator.core.decisions.undo import HistoryMoved, Undo
-from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.errors import Aborted, ParameterInvalid, RevertImpossible, VersionUnknown
+from orchestrator.core.events.base import ExternalChange, Recorded
+from orchestrator.core.events.codec import tag_of, tags_with
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    ExternalBatchClosed,
+    ExternalBatchOpened,
+    ExternalFileCreated,
+)
 from orchestrator.core.events.sessions import TaskBegun
-from orchestrator.core.ids import SessionId, Timestamp, parse_seq, parse_timestamp, show
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import Seq, SessionId, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
-from orchestrator.engine.changes.undo_selection import OUTSIDE, UndoSelector
+from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -27,13 +49,27 @@ TRIES = 5
 SHOWN_DIFF_LINES = 600
 """Of all files of a rollback together; `get_diff` and a rollback of fewer files show the rest."""
 
+FILES = 20
+"""Files of an undo that are shown before other callers have their turn."""
+
+OUTSIDE = "outside"
+"""As an agent's name: external changes."""
+
+SLICE = 200
+"""Events that are read before other callers have their turn: some 2 ms."""
+
+GLOB_SLICE = 20
+"""The same where their paths are matched with globs."""
+
+EXTERNAL_TAGS = tags_with("external")
+
 
 class Undoer:
     """Finds what is to be undone, and has its inverse made."""
 
     def __init__(self, services: Services, pipeline: ChangePipeline) -> None:
         self._s, self._pipeline = services, pipeline
-        self._selector = UndoSelector(services.journal, services.notes)
+        self._selector = UndoSelector(services)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         selection = await self._selector.one(parse_seq(params.change, parameter="change"))
@@ -141,7 +177,7 @@ class Undoer:
         for number, change in enumerate(plan.paths, 1):
             if change.path in left and change.after is None:
                 continue
-            if number % SLICE == 0:
+            if number % FILES == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
             readable = all(self._s.permissions.readable(caller, name) for name in names)
@@ -171,3 +207,95 @@ def _status(change: PathChange) -> Literal["changed", "created", "deleted", "mov
     if change.before is None:
         return "created"
     return "deleted" if change.after is None else "changed"
+
+
+class UndoSelector:
+    """Reads the journal for undos."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    async def one(self, number: Seq) -> UndoSelection:
+        """The change that an event belongs to, or the group of outside changes that it opened or closed.
+
+        Raises VersionUnknown, RevertImpossible, Aborted.
+        """
+        recorded = await self._s.journal.event(number)
+        if recorded is None:
+            raise VersionUnknown(f"the journal has no event {show(number)}", hint="file_history lists changes.")
+        event = recorded.event
+        if isinstance(event, ExternalBatchOpened | ExternalBatchClosed):
+            group = event.group if isinstance(event, ExternalBatchClosed) else recorded.seq
+            return await self._whole([item async for item in members(self._s.journal, group)])
+        if isinstance(event, ExternalChange):
+            return await self._whole([recorded])
+        if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
+            raise RevertImpossible(
+                f"{show(recorded.seq)} changed no file, so there is nothing to revert",
+                hint="Name the version_id or change of an answer or of file_history.",
+            )
+        outcome = await self._s.notes.outcome(recorded)
+        if outcome is None or not isinstance(outcome.event, ChangeApplied):
+            raise Aborted(f"{show(recorded.seq)} never took effect", hint="There is nothing to revert.")
+        if not made_by(outcome):
+            raise RevertImpossible(
+                f"{show(recorded.seq)} only made a directory, which holds no content to bring back",
+                hint="A person can remove it with rmdir; it does no harm.",
+            )
+        return await self._whole([outcome])
+
+    async def span(self, span: UndoFilter) -> UndoSelection:
+        """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
+        globs = await to_thread.run_sync(Globs, span.globs) if span.globs else None
+        chosen: dict[Seq, list[Made]] = {}
+        folders: dict[Seq, Collection[WorkspacePath]] = {}
+        seen = 0
+        async for recorded in self._s.journal.events(_events_of(span)):
+            seen += 1
+            if seen % (SLICE if globs is None else GLOB_SLICE) == 0:
+                await anyio.lowlevel.checkpoint()
+            made = span.made(recorded, globs)
+            if made is not None:
+                folders[change_of(recorded)] = await self._folders(recorded)
+            if made:
+                chosen[change_of(recorded)] = made
+        reverters = await self._s.journal.reverters()
+        return await to_thread.run_sync(lambda: selection(in_effect(chosen, reverters), folders.values()))
+
+    async def _whole(self, events: list[Recorded]) -> UndoSelection:
+        """All that these events did."""
+        made = [made for recorded in events for made in made_by(recorded)]
+        return selection(made, [await self._folders(recorded) for recorded in events])
+
+    async def _folders(self, recorded: Recorded) -> Collection[WorkspacePath]:
+        """The directories that were made for a change, or added with it."""
+        match recorded.event:
+            case ExternalFileCreated(parents=parents):
+                return parents
+            case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
+                intent = await self._s.notes.event(change, ChangeIntended)
+                return (*(intent.directories.made if intent else ()), *(item.path for item in paths if item.directory))
+            case _:
+                return ()
+
+    async def histories(self, chosen: UndoSelection) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        """All rows of every path that the chosen files ever had, oldest first."""
+        histories: dict[WorkspacePath, tuple[VersionRow, ...]] = {}
+        wanted = {path for path, _ in chosen.keys}
+        while wanted:
+            found = await self._s.journal.histories(wanted)
+            histories |= found
+            next_ones = {row.path for row in await self._s.journal.moved_away(wanted)}
+            next_ones |= {row.moved_from for rows in found.values() for row in rows if row.moved_from is not None}
+            wanted = next_ones - histories.keys()
+        return histories
+
+
+def _events_of(span: UndoFilter) -> EventFilter:
+    """The events that a span may choose, as far as the journal can filter them."""
+    tags: tuple[str, ...] = EXTERNAL_TAGS if span.agent == OUTSIDE else (tag_of(ChangeApplied),)
+    if span.agent is None and span.session is None and span.task is None:
+        tags = (tag_of(ChangeApplied), *EXTERNAL_TAGS)
+    after = span.since.seq if span.since is not None and span.since.seq is not None else 0
+    agent = span.agent if span.agent != OUTSIDE else None
+    return EventFilter(tags=tags, agent=agent, session=span.session, after=after)

@@ -10,13 +10,20 @@ from orchestrator.core.conflicts.sides import Rebased, Sides, changed_regions, r
 from orchestrator.core.content import Region, Span, digest_of
 from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictExpired, ConflictRebased, ConflictSides, ReviewFailed
+from orchestrator.core.events.conflicts import (
+    ConflictExpired,
+    ConflictRebased,
+    ConflictSides,
+    ReviewAnswered,
+    ReviewFailed,
+)
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import EMPTY, Document, encode
 from orchestrator.engine.changes.facts import Renamed, RenameTracker
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
 
@@ -163,3 +170,10 @@ async def sides_of(contents: Contents, sides: ConflictSides) -> Sides | None:
 async def side(contents: Contents, digest: Digest | None) -> Document | None:
     """A side as text, an empty one where there is no file; None if it is no text, or not kept."""
     return EMPTY if digest is None else await contents.kept_text(digest)
+
+
+async def answer_of(notes: Notes, review: Review) -> ReviewAnswered | None:
+    """The answer of a review that counts, as the journal has it; its conflict may have moved since."""
+    return await notes.first(
+        ReviewAnswered, lambda event: event.review == review.seq and not event.ignored, after=review.seq
+    )

@@ -24,8 +24,7 @@ from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.conflicts.open_conflicts import side, sides_of
-from orchestrator.engine.conflicts.review_context import answer_of
+from orchestrator.engine.conflicts.open_conflicts import answer_of, side, sides_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import Checker, ReviewReply
 

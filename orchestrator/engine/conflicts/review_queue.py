@@ -28,9 +28,9 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.rules import Route
 from orchestrator.core.projections.pending import Conflict, Review
+from orchestrator.engine.conflicts.conflict_views import ConflictViews
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
-from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -66,10 +66,10 @@ class Reviewing:
         services: Services,
         rebaser: Rebaser,
         proposals: Proposals,
-        context: ReviewContext,
+        views: ConflictViews,
         reviewers: Mapping[str, Reviewer],
     ) -> None:
-        self._s, self._rebaser, self._proposals, self._context = services, rebaser, proposals, context
+        self._s, self._rebaser, self._proposals, self._views = services, rebaser, proposals, views
         self._reviewers = reviewers
         self._tasks: anyio.abc.TaskGroup | None = None
         self._weighed: set[Seq] = set()  # answers that were checked since the start
@@ -179,7 +179,7 @@ class Reviewing:
             raise ProposalUnfit("unknown_reviewer", f"no reviewer is called {review.reviewer}")
         if not all(self._s.permissions.readable(caller, path) for path in (conflict.found.path, *conflict.found.names)):
             raise ProposalUnfit("denied", "policy does not let a reviewer read the file")
-        request = await self._context.request(conflict)
+        request = await self._views.request(conflict)
         if request is None:
             raise ProposalUnfit("not_text", "there are no lines that a reviewer could choose")
         with anyio.move_on_after(deadline_s * PATIENCE):

@@ -1,24 +1,34 @@
-"""The queue of conflicts, with all that each is about, in pages that fit a budget."""
+"""What is shown of conflicts: the queue, in pages that fit a budget, and to a reviewer the one to choose for."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Awaitable
 from typing import TypeVar
 
 import msgspec
 
-from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, ReviewLine
+from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, Party, ReviewLine
 from orchestrator.core.conflicts.resolution import route_for
+from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.content import Span
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
-from orchestrator.core.events.conflicts import ReviewFailed
+from orchestrator.core.events.conflicts import ConflictFound, ReviewFailed
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended
+from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict, Review
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import estimate_tokens, fit, render
+from orchestrator.core.text.secrets import Secret, key_lines
+from orchestrator.core.text.symbols import language_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.diffs import Diffs, regions
-from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
-from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
+from orchestrator.engine.conflicts.open_conflicts import Rebaser, answer_of, side, sides_of
+from orchestrator.engine.reads.blame import Attributions
+from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.engine.services import Services
+from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 
 T = TypeVar("T")
 
@@ -28,12 +38,17 @@ DIFF_TOKENS = 4000
 REGION_TOKENS = 25
 """Of one region's six line numbers."""
 
+AROUND = 12
+"""Lines that a reviewer is shown before and after each place."""
 
-class ConflictList:
-    """Shows what waits, a page at a time."""
+MOST_HOLDERS = 8
 
-    def __init__(self, services: Services, diffs: Diffs, context: ReviewContext, rebaser: Rebaser) -> None:
-        self._s, self._diffs, self._context, self._rebaser = services, diffs, context, rebaser
+
+class ConflictViews:
+    """Shows conflicts: what waits, a page at a time; and to a reviewer the one that it is asked about."""
+
+    def __init__(self, services: Services, diffs: Diffs, rebaser: Rebaser, attributions: Attributions) -> None:
+        self._s, self._diffs, self._rebaser, self._attributions = services, diffs, rebaser, attributions
 
     async def list_conflicts(self, caller: Caller, call: Call, params: ListConflicts) -> Conflicts:
         """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
@@ -52,13 +67,11 @@ class ConflictList:
         shown: list[ConflictInfo] = []
         spent = 0
         for listed in waiting:
-            if len(shown) == params.limit:
-                return Conflicts(conflicts=tuple(shown), total=len(everything), cursor=shown[-1].conflict)
             conflict = await self._rebaser.follow(listed)
             if conflict is None:
                 continue
             info, cost = _within(await self._info(caller, conflict), params.max_tokens)
-            if shown and spent + cost > params.max_tokens:
+            if len(shown) == params.limit or (shown and spent + cost > params.max_tokens):
                 return Conflicts(conflicts=tuple(shown), total=len(everything), cursor=shown[-1].conflict)
             shown.append(info)
             spent += cost
@@ -105,7 +118,7 @@ class ConflictList:
         marked = None
         if sides is not None and sides.regions:
             marked = await _unless_costly(self._s.contents.computed(sides.marked, *sides))
-        proposer = await self._context.proposer(conflict)
+        proposer = await self.proposer(conflict)
         return msgspec.structs.replace(
             info,
             reason=proposer.reason,
@@ -116,7 +129,7 @@ class ConflictList:
             diff_truncated=diff_truncated,
             same_symbol=found.same_symbol,
             proposer=proposer,
-            holders=await self._context.holders(conflict),
+            holders=await self.holders(conflict),
             review_diff=review_diff,
             review_diff_truncated=review_diff_truncated,
             marked=marked,
@@ -159,6 +172,56 @@ class ConflictList:
         if current is None or proposed is None:
             return None, False
         return await self._diffs.between(conflict.found.path, current, proposed)
+
+    # --- for reviewers ----------------------------------------------------------------
+
+    async def request(self, conflict: Conflict) -> ReviewRequest | None:
+        """What a reviewer is sent; None where no lines conflict."""
+        sides = await sides_of(self._s.contents, conflict.found.sides)
+        if sides is None or not sides.regions:
+            return None
+        return ReviewRequest(
+            conflict=show(conflict.seq),
+            path=conflict.found.path,
+            regions=_regions(sides),
+            proposer=await self.proposer(conflict),
+            why=_why(conflict.found),
+            language=language_of(conflict.found.path) or "",
+            holders=await self.holders(conflict),
+        )
+
+    async def proposer(self, conflict: Conflict) -> Party:
+        """Whose change waits, and what for."""
+        found = await self._s.notes.event(conflict.seq, ConflictFound)
+        reason = found.provenance.reason if found else ""
+        return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
+
+    async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
+        """Who made the lines that it conflicts with, newest first."""
+        found = conflict.found
+        if found.sides.current_version is None or not found.sides.regions:
+            return ()
+        lineage = await self._attributions.of(found.path, found.sides.current_version)
+        if lineage.lost is not None:
+            return ()
+        versions = set[Seq]()
+        for region in found.sides.regions:
+            start, end = region.current.start, region.current.start + max(region.current.length, 1)
+            if start < (end := min(end, lineage.attribution.lines)):
+                versions |= {part.version for part in lineage.attribution.owned(start + 1, end)}
+        newest = sorted(versions, reverse=True)[:MOST_HOLDERS]
+        parties = [await self._party(lineage.authors[version]) for version in newest]
+        return tuple(dict.fromkeys(parties))
+
+    async def _party(self, row: VersionRow) -> Party:
+        applied = await self._s.notes.event(row.change, ChangeApplied)
+        intended = await self._s.notes.event(applied.change if applied else row.change, ChangeIntended)
+        reason = intended.provenance.reason if intended is not None else ""
+        return Party(agent=row.author or "", task=await self._title(row.task), reason=reason)
+
+    async def _title(self, task: Seq | None) -> str:
+        begun = await self._s.notes.event(task, TaskBegun)
+        return begun.title if begun is not None else ""
 
 
 async def _unless_costly(text: Awaitable[T]) -> T | None:
@@ -205,3 +268,43 @@ def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
         return diff, False
     lines = diff.split("\n")
     return render(lines[: fit(lines, 1, len(lines), budget, numbers=False)], 1, numbers=False)[0], True
+
+
+def _why(found: ConflictFound) -> str:
+    """Why it is put to somebody, where that is not plain from its regions."""
+    if found.fit is not None and found.fit.same_symbol:
+        return f"it would apply, but both sides changed {', '.join(found.fit.same_symbol)} since the base"
+    if found.fit is not None and found.provenance.unseen:
+        return f"it would apply, but {unseen_in_words(found.provenance.unseen)}"
+    return found.why
+
+
+def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:
+    found = sides.lines.map(lambda lines: tuple(key_lines(lines)))
+    current = sides.lines.current
+    regions: list[ReviewRegion] = []
+    for number, region in enumerate(sides.regions, 1):
+        at = region.current
+        before = Span(max(0, at.start - AROUND), min(AROUND, at.start))
+        after = Span(at.end, min(AROUND, len(current) - at.end))
+        regions.append(
+            ReviewRegion(
+                *(span.of(lines) for span, lines in zip(region, sides.lines, strict=True)),
+                number=number,
+                before=before.of(current),
+                after=after.of(current),
+                keys=KeyLines(
+                    *(_secrets_in(keys, span) for keys, span in zip(found, region, strict=True)),
+                    before=_secrets_in(found.current, before),
+                    after=_secrets_in(found.current, after),
+                ),
+            )
+        )
+    return tuple(regions)
+
+
+def _secrets_in(found: tuple[Secret, ...], span: Span) -> tuple[Secret, ...]:
+    """Those in these lines, counted from their first."""
+    first = bisect_left(found, span.start, key=lambda secret: secret.line)
+    last = bisect_left(found, span.end, key=lambda secret: secret.line)
+    return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])
