@@ -176,6 +176,7 @@ async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[st
             with pytest.raises(RemoteError) as refused:
                 await alice.rollback(**wanted)  # type: ignore[arg-type]  # a table of calls
             assert refused.value.code == code
+            assert "`orchestrator" not in refused.value.hint, "an agent has no command line"
             assert refused.value.hint
             assert tree(free.workspace) == before
 

@@ -241,9 +241,7 @@ def in_effect(chosen: Mapping[Seq, list[Made]], reverters: Iterable[tuple[Seq, t
     """
     gone = {change for change, reverter in undone(reverters).items() if reverter not in chosen}
     if chosen.keys() <= gone:
-        raise NothingToChange(
-            "no change that is still in effect fits", hint="`orchestrator log` or journal_query show what there is."
-        )
+        raise NothingToChange("no change that is still in effect fits", hint="journal_query shows what there is.")
     return [item for change, made in chosen.items() if change not in gone for item in made]
 
 

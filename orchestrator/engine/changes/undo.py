@@ -103,10 +103,11 @@ class Undoer:
             )
         did = EventFilter(session=SessionId(session)) if session is not None else None
         if did is not None and not await self._s.journal.newest(did, limit=1):
-            hint = "`orchestrator log --json` names sessions."
+            hint = "journal_query names sessions; on the command line with --json."
             raise ParameterInvalid("session", f"{session!r} did nothing here", hint=hint)
         if task is not None and await self._s.notes.event(task, TaskBegun) is None:
-            raise ParameterInvalid("task", f"{show(task)} is no task", hint="`orchestrator log --kind task_begun`")
+            hint = "journal_query with kind task_begun names tasks."
+            raise ParameterInvalid("task", f"{show(task)} is no task", hint=hint)
         return wanted
 
     def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:

@@ -215,7 +215,7 @@ def _revived(conflict: Conflict, answer: r.ChangeAnswer) -> r.ChangeAnswer:
 class NoProposal(
     CallerError,
     code="no_proposal",
-    hint="`orchestrator conflicts show @N` says how far the review is; choose a side, or give the content.",
+    hint="list_conflicts says how far the review is; choose a side, or give the content.",
 ):
     """There is no reviewer's proposal to accept."""
 
