@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import singledispatch
 
@@ -16,24 +17,22 @@ from orchestrator.engine.paths import quoted
 MOST_RANGES = 300
 """Of blamed lines in one block; the rest is another call away."""
 
-Mark = Callable[[], str]
-"""Makes a random token for one answer."""
 
-
-def text_block(result: r.Result, mark: Mark) -> str | None:
+def text_block(result: r.Result) -> str | None:
     """The block for a read, search, listing, history or diff, and what is to be noticed; None for other answers."""
-    block = _block(result, mark)
+    block = _block(result)
     warnings = getattr(result, "warnings", ())
     return block if block is None else "\n".join((block, *(f"[{warning}]" for warning in warnings)))
 
 
 @singledispatch
-def _block(result: r.Result, mark: Mark) -> str | None:
+def _block(result: r.Result) -> str | None:
     return None
 
 
-def fenced(head: str, body: str, token: str, tail: str = "") -> str:
-    """A head line, content between two markers that hold the same token, and a tail."""
+def fenced(head: str, body: str, tail: str = "") -> str:
+    """A head line, content between two markers that hold the same random token, and a tail."""
+    token = secrets.token_hex(6)
     if body and not body.endswith("\n"):
         body += "\n"
     end = f"\n{tail}" if tail else ""
@@ -41,21 +40,21 @@ def fenced(head: str, body: str, token: str, tail: str = "") -> str:
 
 
 @_block.register
-def _file_text(result: r.FileText, mark: Mark) -> str:
+def _file_text(result: r.FileText) -> str:
     head = (
         f"{escaped(result.path)} {result.version_id}, lines {result.start}-{result.end} of {result.total_lines}"
         f" ({result.encoding}, {result.eol})"
     )
     tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
-    return fenced(head, result.text, mark(), f"[{result.cut}]\n{tail}" if result.cut else tail)
+    return fenced(head, result.text, f"[{result.cut}]\n{tail}" if result.cut else tail)
 
 
 @_block.register
-def _diff(result: r.Diff, mark: Mark) -> str:
+def _diff(result: r.Diff) -> str:
     """The patch; behind it, outside of the markers, what was left out and how to go on."""
     if result.total_files is None:
         head = f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
-        return fenced(head, result.diff or "(no difference)\n", mark(), _more(result.next))
+        return fenced(head, result.diff or "(no difference)\n", _more(result.next))
     head = (
         f"tree {result.from_version} → {result.to_version}: {plural(result.total_files, 'differing file')}; "
         f"shown here: {len(result.files)}, +{result.added} -{result.removed}"
@@ -72,11 +71,11 @@ def _diff(result: r.Diff, mark: Mark) -> str:
     if result.cut:
         rows.append(f"[{result.cut}]")
     rows.append(_cursor(result.cursor))
-    return fenced(head, result.diff or "(no difference in lines)\n", mark(), "\n".join(filter(None, rows)))
+    return fenced(head, result.diff or "(no difference in lines)\n", "\n".join(filter(None, rows)))
 
 
 @_block.register
-def _search_result(result: r.SearchResult, mark: Mark) -> str:
+def _search_result(result: r.SearchResult) -> str:
     """Hits by file; matching lines are marked `:`, context lines `-`."""
     head = f"{plural(result.total, 'matching line')} in {plural(result.files_searched, 'file')} searched"
     if result.files_left_out:
@@ -102,11 +101,11 @@ def _search_result(result: r.SearchResult, mark: Mark) -> str:
             last_line = number
     if not result.hits:
         return head
-    return fenced(head, "\n".join(rows) + "\n", mark(), _cursor(result.cursor))
+    return fenced(head, "\n".join(rows) + "\n", _cursor(result.cursor))
 
 
 @_block.register
-def _listing(result: r.Listing, mark: Mark) -> str:
+def _listing(result: r.Listing) -> str:
     rows = [f"{escaped(result.path)}: {len(result.entries)} of {result.total} entries"]
     for entry in result.entries:
         match entry.type:
@@ -128,7 +127,7 @@ def _listing(result: r.Listing, mark: Mark) -> str:
 
 
 @_block.register
-def _history(result: r.History, mark: Mark) -> str:
+def _history(result: r.History) -> str:
     rows = [f"{escaped(result.path)}: {plural(len(result.versions), 'version')}, newest first"]
     for version in result.versions:
         more = f" and {version.more_reverts} more" if version.more_reverts else ""
@@ -147,7 +146,7 @@ def _history(result: r.History, mark: Mark) -> str:
 
 
 @_block.register
-def _blamed(result: BlameAnswer, mark: Mark) -> str:
+def _blamed(result: BlameAnswer) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
@@ -183,11 +182,11 @@ def _when(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def notices_block(notices: Sequence[Notice], mark: Mark) -> str:
+def notices_block(notices: Sequence[Notice]) -> str:
     """What goes behind a text answer."""
     rows = []
     for notice in notices:
         head = f"[notice: {notice_text(notice)}]"
         tail = "[the diff goes on: read the file]" if notice.diff_truncated else ""
-        rows.append(fenced(head, notice.diff, mark(), tail) if notice.diff else head)
+        rows.append(fenced(head, notice.diff, tail) if notice.diff else head)
     return "\n".join(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from typing import Any
 
 import anyio
@@ -171,9 +170,9 @@ class _McpTransport:
         return error
 
     def _answered(self, result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int) -> types.CallToolResult:
-        text = text_block(result, _mark)
+        text = text_block(result)
         if text is not None and notices:
-            text = f"{text}\n{notices_block(notices, _mark)}"
+            text = f"{text}\n{notices_block(notices)}"
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
         bare, blocks = _split(result)
@@ -257,11 +256,7 @@ def _text(plain: dict[str, Any]) -> str:
 
 def _shown(text: str) -> str:
     head, _, body = text.partition("\n")
-    return fenced(head, body, _mark())
-
-
-def _mark() -> str:
-    return secrets.token_hex(6)
+    return fenced(head, body)
 
 
 def _call_id(context: ServerRequestContext[Any]) -> str | None:

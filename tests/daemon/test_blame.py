@@ -293,7 +293,7 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         change = await edited(alice, "a.py", "two\n", "TWO\nthree\n")
         blamed = await alice.blame("a.py")
-    block = text_block(blamed, lambda: "mark")
+    block = text_block(blamed)
     assert block is not None
     head, first, second = block.splitlines()
     assert head == f"a.py {change.version_id}, lines 1-3 of 3: who brought them in"
@@ -302,7 +302,7 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     assert second.startswith(f"2-3 {change.version_id} ")
     assert f" alice edit_file change {change.change} session {alice.session}" in second
     many = msgspec.structs.replace(blamed, ranges=blamed.ranges * MOST_RANGES)
-    told = text_block(many, lambda: "mark")
+    told = text_block(many)
     assert told is not None
     assert len(told.splitlines()) == MOST_RANGES + 2
     assert told.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')

@@ -295,7 +295,7 @@ async def test_a_file_that_changed_meanwhile_is_shown_without_a_version(tmp_path
         assert (now.text, now.version_id) == ("     1\tanother\n", "@0")
         assert len(now.warnings) == 1
         assert "disk_full" in now.warnings[0]
-        assert (text_block(now, lambda: "mark") or "").endswith(f"\n[{now.warnings[0]}]")
+        assert (text_block(now) or "").endswith(f"\n[{now.warnings[0]}]")
         fresh = await files.read_file("new.txt")
         assert (fresh.text, fresh.version_id) == ("     1\tone, in a new file\n", "@0")
         assert (await files.read_file("a.txt", at=known.version_id)).text.endswith("one\n")
