@@ -33,7 +33,7 @@ from orchestrator.clients.connection import (
     welcomed,
 )
 from orchestrator.clients.operation_methods import OperationMethods
-from orchestrator.clients.running_daemon import READY_TIMEOUT_S, RemoteError, Waiting, running
+from orchestrator.clients.running_daemon import RemoteError, WorkspaceDaemon
 from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
 __all__ = ["Events", "FileAccess", "RemoteError", "Replacement"]
@@ -103,9 +103,8 @@ class FileAccess(OperationMethods):
         """
         path, caller = socket, Caller(agent, token, session, "python")
         if path is None:
-            root = locations.find_workspace(workspace)
-            found = await to_thread.run_sync(running, root, None, Waiting(READY_TIMEOUT_S), abandon_on_cancel=True)
-            path = found.socket
+            daemon = WorkspaceDaemon(locations.find_workspace(workspace))
+            path = (await to_thread.run_sync(daemon.running, abandon_on_cancel=True)).socket
         failure: Exception | None = None
         async with _connected(path, caller) as (lines, welcome):
             files = cls(path, caller, lines, welcome)

@@ -65,14 +65,99 @@ class StateDirectoryInUse(
     """The running daemon keeps its state elsewhere than asked for."""
 
 
-class Waiting:
-    """How long to wait for a daemon (`timeout_s` None: as long as it takes), and who hears what its start is at."""
+class WorkspaceDaemon:
+    """The daemon of a workspace: found, waited for, or started.
 
-    def __init__(self, timeout_s: float | None = None, doing: Callable[[str], None] = lambda what: None) -> None:
-        self._timeout_s, self._doing = timeout_s, doing
-        self._since = time.monotonic()
+    `state_dir`: where it has to keep its state, if that matters. `timeout_s` (None: as long as it takes) bounds the
+    waiting, and `doing` hears meanwhile what a start is at.
+    """
 
-    def left_s(self, state_dir: str, most: float) -> float:
+    def __init__(
+        self,
+        root: str,
+        state_dir: str | None = None,
+        *,
+        timeout_s: float | None = READY_TIMEOUT_S,
+        doing: Callable[[str], None] = lambda what: None,
+    ) -> None:
+        self._root, self._given, self._identity = root, state_dir, locations.workspace_id(root)
+        self._timeout_s, self._doing, self._since = timeout_s, doing, time.monotonic()
+
+    def find(self) -> Location | None:
+        """The one that answers: by its location file, else by its process, whatever its HOME.
+
+        Raises StateDirectoryInUse where it keeps its state elsewhere than asked for.
+        """
+        found = locations.read_location(self._identity)
+        if found is None or not locations.answers(found.socket):
+            found = processes.serving(self._root)
+            if found is None or not locations.answers(found.socket):
+                return None
+        if not self.keeps_state(found):
+            raise StateDirectoryInUse(f"the daemon runs with the state directory {found.state_dir}")
+        return found
+
+    def keeps_state(self, known: Location) -> bool:
+        """Whether it keeps its state where it is asked for."""
+        given = self._given
+        return given is None or os.path.realpath(known.state_dir) == os.path.realpath(os.path.expanduser(given))
+
+    def running(self) -> Location:
+        """The one that runs, waited for while it starts or ends, or has lost its socket.
+
+        Raises as `find`, DaemonUnreachable where there is none, or it serves and does not listen, WorkspaceHeld for
+        another user's.
+        """
+        found = self._wait()
+        if found is None:
+            raise DaemonUnreachable(f"no daemon runs for {self._root}")
+        return found
+
+    def ensure(self, options: Sequence[str] = ()) -> tuple[Location, bool]:
+        """The one that runs, or else is started; and whether this call started it.
+
+        `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
+        coming up, or ending, is waited for. Raises as `running`, RemoteError with the daemon's own message,
+        DaemonDied, and what `locations.socket_path` raises.
+        """
+        found = self.find()
+        if found is not None:
+            return found, False
+        wanted = locations.state_directory(self._identity, self._given)
+        with _locked(locations.start_lock(self._identity)):
+            self._since = time.monotonic()
+            while (found := self._wait()) is None:
+                try:
+                    return self._start(wanted, options), True
+                except RemoteError as error:
+                    # Whoever was started before us, and was not heard of, has the state directory by now.
+                    if error.code != "workspace_held" or processes.holder_of(wanted) is None:
+                        raise
+            return found, False
+
+    def _wait(self) -> Location | None:
+        """None: none has the workspace."""
+        since = time.monotonic()
+        while (found := self.find()) is None:
+            serving = processes.serving(self._root)
+            if serving is not None:
+                _check_is_ours(serving)
+            directory = serving.state_dir if serving else locations.state_directory(self._identity, self._given)
+            holder = processes.holder_of(directory)
+            if holder is None and serving is None:
+                return None
+            pid, doing = holder or (serving.pid if serving is not None else 0, "")
+            known = locations.read_location(self._identity)
+            if doing or (known is not None and known.state != "running" and known.pid == pid):
+                since = time.monotonic()
+            if time.monotonic() - since > LISTENING_TIMEOUT_S:
+                raise DaemonUnreachable(
+                    f"process {pid} holds {directory} and does not listen", hint="`orchestrator stop` ends it."
+                )
+            time.sleep(self._left_s(directory, LOOK_S))
+        return found
+
+    def _left_s(self, state_dir: str, most: float) -> float:
         """How long to wait at once. Raises DaemonUnreachable when the time is over."""
         holder = processes.holder_of(state_dir)
         what = holder.doing if holder is not None else ""
@@ -88,6 +173,42 @@ class Waiting:
             )
         return min(most, left)
 
+    def _start(self, state_dir: str, options: Sequence[str]) -> Location:
+        import subprocess
+        import threading
+
+        log = f"{state_dir}/daemon.log"
+        reading, ready_fd = os.pipe()
+        variables = variables_for_programs(state_dir, os.environ)
+        passed = [] if variables is None else [variables]
+        try:
+            with open(ready_fd, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
+                daemon = subprocess.Popen(
+                    [*command(self._root, state_dir, options, variables), "--ready-fd", str(ready_fd), DETACHED],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    cwd="/",
+                    env=environment(state_dir),
+                    pass_fds=(ready_fd, *passed),
+                    start_new_session=True,
+                )
+            threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
+            line = b""
+            while b"\n" not in line:
+                if readable(reading, self._left_s(state_dir, 1.0)):
+                    piece = os.read(reading, 65536)
+                    if not piece:
+                        break
+                    line += piece
+        finally:
+            for fd in (reading, *passed):
+                os.close(fd)
+        ready = accepted(line)
+        if ready is None:
+            raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")
+        return Location(ready["workspace"], ready["state_dir"], ready["socket"], ready["pid"], "running")
+
 
 def accepted(line: bytes) -> dict[str, Any] | None:
     """A daemon's answer to a preamble, or when it is ready; None: the line is no such answer. Raises RemoteError."""
@@ -102,61 +223,6 @@ def accepted(line: bytes) -> dict[str, Any] | None:
             raise RemoteError(code, message, str(answer.get("hint", "")), answer.get("details"))
         case _:
             return None
-
-
-def find(root: str, state_dir: str | None = None) -> Location | None:
-    """The daemon that answers for a workspace: by its location file, else by its process, whatever its HOME.
-
-    Raises StateDirectoryInUse where it keeps its state elsewhere than asked for.
-    """
-    found = locations.read_location(locations.workspace_id(root))
-    if found is None or not locations.answers(found.socket):
-        found = processes.serving(root)
-        if found is None or not locations.answers(found.socket):
-            return None
-    if not keeps_state_in(found, state_dir):
-        raise StateDirectoryInUse(f"the daemon runs with the state directory {found.state_dir}")
-    return found
-
-
-def keeps_state_in(known: Location, state_dir: str | None) -> bool:
-    """Whether a daemon keeps its state where it is asked for; None asks for no place."""
-    return state_dir is None or os.path.realpath(known.state_dir) == os.path.realpath(os.path.expanduser(state_dir))
-
-
-def wait_for(root: str, state_dir: str | None = None, waiting: Waiting | None = None) -> Location | None:
-    """The daemon, waited for while it starts or ends, or has lost its socket; None: none has the workspace.
-
-    Raises as `find`, DaemonUnreachable for one that serves and does not listen, WorkspaceHeld for another user's.
-    """
-    waiting, since = waiting or Waiting(), time.monotonic()
-    identity = locations.workspace_id(root)
-    while (found := find(root, state_dir)) is None:
-        serving = processes.serving(root)
-        if serving is not None:
-            _check_is_ours(serving)
-        directory = serving.state_dir if serving is not None else locations.state_directory(identity, state_dir)
-        holder = processes.holder_of(directory)
-        if holder is None and serving is None:
-            return None
-        pid, doing = holder or (serving.pid if serving is not None else 0, "")
-        known = locations.read_location(identity)
-        if doing or (known is not None and known.state != "running" and known.pid == pid):
-            since = time.monotonic()
-        if time.monotonic() - since > LISTENING_TIMEOUT_S:
-            raise DaemonUnreachable(
-                f"process {pid} holds {directory} and does not listen", hint="`orchestrator stop` ends it."
-            )
-        time.sleep(waiting.left_s(directory, LOOK_S))
-    return found
-
-
-def running(root: str, state_dir: str | None = None, waiting: Waiting | None = None) -> Location:
-    """The workspace's daemon. Raises as `wait_for`, and DaemonUnreachable where there is none."""
-    found = wait_for(root, state_dir, waiting)
-    if found is None:
-        raise DaemonUnreachable(f"no daemon runs for {root}")
-    return found
 
 
 def _check_is_ours(serving: Location) -> None:
@@ -207,39 +273,6 @@ def readable(fd: int, timeout_s: float) -> bool:
 def kill_hint(pid: int) -> str:
     """What to do about a daemon that hangs."""
     return f"Wait, or end it with `kill -9 {pid}`: no acknowledged change is lost, the next start recovers the rest."
-
-
-# --- started -----------------------------------------------------------------------------
-
-
-def ensure(
-    root: str,
-    state_dir: str | None = None,
-    *,
-    options: Sequence[str] = (),
-    waiting: Waiting | None = None,
-) -> tuple[Location, bool]:
-    """The location of the workspace's daemon, started if none answers; and whether this call started it.
-
-    `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
-    coming up, or ending, is waited for. Raises RemoteError with the daemon's own message, DaemonDied,
-    and what `wait_for` and `locations.socket_path` raise.
-    """
-    found = find(root, state_dir)
-    if found is not None:
-        return found, False
-    identity = locations.workspace_id(root)
-    wanted = locations.state_directory(identity, state_dir)
-    with _locked(locations.start_lock(identity)):
-        waiting = waiting or Waiting(READY_TIMEOUT_S)
-        while (found := wait_for(root, state_dir, waiting)) is None:
-            try:
-                return _start(root, wanted, options, waiting), True
-            except RemoteError as error:
-                # Whoever was started before us, and was not heard of, has the state directory by now.
-                if error.code != "workspace_held" or processes.holder_of(wanted) is None:
-                    raise
-        return found, False
 
 
 def command(root: str, state_dir: str, options: Sequence[str] = (), variables: int | None = None) -> list[str]:
@@ -317,46 +350,3 @@ def _private_file(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise state_trouble(error, path) from error
-
-
-def _start(root: str, state_dir: str, options: Sequence[str], waiting: Waiting) -> Location:
-    import subprocess
-    import threading
-
-    log = f"{state_dir}/daemon.log"
-    reading, ready_fd = os.pipe()
-    variables = variables_for_programs(state_dir, os.environ)
-    passed = [] if variables is None else [variables]
-    try:
-        with open(ready_fd, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
-            daemon = subprocess.Popen(
-                [*command(root, state_dir, options, variables), "--ready-fd", str(ready_fd), DETACHED],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd="/",
-                env=environment(state_dir),
-                pass_fds=(ready_fd, *passed),
-                start_new_session=True,
-            )
-        threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
-        line = _first_line(reading, state_dir, waiting)
-    finally:
-        for fd in (reading, *passed):
-            os.close(fd)
-    ready = accepted(line)
-    if ready is None:
-        raise DaemonDied("the daemon ended before it was ready", hint=f"The reason is at the end of {log}.")
-    return Location(ready["workspace"], ready["state_dir"], ready["socket"], ready["pid"], "running")
-
-
-def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
-    """Up to the newline or the end of the pipe. Raises DaemonUnreachable when the time is over."""
-    line = b""
-    while b"\n" not in line:
-        if readable(fd, waiting.left_s(state_dir, 1.0)):
-            piece = os.read(fd, 65536)
-            if not piece:
-                break
-            line += piece
-    return line

@@ -16,6 +16,7 @@ import pytest
 
 from orchestrator.api import locations
 from orchestrator.clients import running_daemon
+from orchestrator.clients.running_daemon import WorkspaceDaemon
 from orchestrator.core.errors import DaemonUnreachable
 
 LISTENER = """
@@ -72,7 +73,7 @@ def many_files() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many_files", "listener")
 def test_a_program_with_many_open_files_starts_one(workspace: Path, home: Path) -> None:
-    _, started = running_daemon.ensure(str(workspace), str(home / "state"))
+    _, started = WorkspaceDaemon(str(workspace), str(home / "state")).ensure()
     assert started
 
 
@@ -88,7 +89,7 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("ORCHESTRATOR_APPROVER", "secret")
-    location, started = running_daemon.ensure(str(workspace), str(home / "state"))
+    location, started = WorkspaceDaemon(str(workspace), str(home / "state")).ensure()
     assert started
     assert location.workspace == str(workspace)
     assert locations.answers(location.socket)
@@ -113,7 +114,7 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
     never = {"PYTHONPATH": "/x", "LD_PRELOAD": "", "ORCHESTRATOR_APPROVER": "a", "OTHER": "o"}
     for name, value in (handed | never).items():
         monkeypatch.setenv(name, value)
-    running_daemon.ensure(str(workspace), str(state))
+    WorkspaceDaemon(str(workspace), str(state)).ensure()
     told = json.loads((state / "seen").read_text())
     own = {name: value for name, value in told["env"].items() if name not in (*running_daemon.KEPT, "LC_CTYPE")}
     assert own == {"CHANGE_LOG_FILE": "f"}, "what is for programs is in no environment of the daemon"
@@ -126,18 +127,18 @@ def test_a_policy_that_is_wrong_names_nothing(workspace: Path, home: Path, polic
     state = home / "state"
     state.mkdir()
     (state / locations.POLICY_FILE).write_text(policy)
-    running_daemon.ensure(str(workspace), str(state))
+    WorkspaceDaemon(str(workspace), str(state)).ensure()
     assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(running_daemon.KEPT)
 
 
 @pytest.mark.usefixtures("listener")
 def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    location, _ = running_daemon.ensure(str(workspace))
+    location, _ = WorkspaceDaemon(str(workspace)).ensure()
     locations.write_location(location)
     play(monkeypatch, "raise SystemExit('must not be started')")
-    assert running_daemon.ensure(str(workspace)) == (location, False)
+    assert WorkspaceDaemon(str(workspace)).ensure() == (location, False)
     with pytest.raises(running_daemon.StateDirectoryInUse):
-        running_daemon.ensure(str(workspace), "/elsewhere")
+        WorkspaceDaemon(str(workspace), "/elsewhere").ensure()
 
 
 def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,7 @@ def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: p
     locations.write_location(locations.Location(str(workspace), f"{workspace}-state", path, os.getpid(), "running"))
     play(monkeypatch, "import sys; open(sys.argv[4] + '/started', 'w').close()")
     with pytest.raises(DaemonUnreachable):
-        running_daemon.ensure(str(workspace))
+        WorkspaceDaemon(str(workspace)).ensure()
     assert Path(f"{workspace}-state/started").exists(), "the state directory that the location names is kept to"
 
 
@@ -153,14 +154,14 @@ def test_its_refusal_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -
     refusal = {"ok": False, "code": "workspace_nested", "message": "/a is served", "hint": "Use that.", "details": {}}
     play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-2]), {json.dumps(refusal).encode()!r} + b'\\n')")
     with pytest.raises(running_daemon.RemoteError, match="/a is served") as caught:
-        running_daemon.ensure(str(workspace))
+        WorkspaceDaemon(str(workspace)).ensure()
     assert (caught.value.code, caught.value.hint) == ("workspace_nested", "Use that.")
 
 
 def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, "raise SystemExit('no such journal')")
     with pytest.raises(DaemonUnreachable, match="before it was ready") as caught:
-        running_daemon.ensure(str(workspace))
+        WorkspaceDaemon(str(workspace)).ensure()
     log = caught.value.hint.split()[-1].rstrip(".")
     assert Path(log).read_text() == "no such journal\n"
 
@@ -168,7 +169,7 @@ def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.Monkey
 def test_its_silence_ends(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, "import signal; signal.alarm(10); signal.pause()")
     with pytest.raises(DaemonUnreachable, match="not ready after 0 s"):
-        running_daemon.ensure(str(workspace), waiting=running_daemon.Waiting(0.0))
+        WorkspaceDaemon(str(workspace), timeout_s=0.0).ensure()
 
 
 @pytest.mark.usefixtures("listener")
@@ -181,7 +182,7 @@ def test_two_starters_start_one(workspace: Path) -> None:
         assert second.stdout
         assert second.stdout.readline() == "waiting\n"
         state = locations.state_directory(locations.workspace_id(str(workspace)))
-        location = running_daemon._start(str(workspace), state, (), running_daemon.Waiting(10.0))
+        location = WorkspaceDaemon(str(workspace))._start(state, ())
         locations.write_location(location)
     with second:
         assert second.stdout.read() == f"{location.pid} False\n"
@@ -189,13 +190,13 @@ def test_two_starters_start_one(workspace: Path) -> None:
 
 SECOND = """
 import fcntl, sys
-from orchestrator.clients import running_daemon
+from orchestrator.clients.running_daemon import WorkspaceDaemon
 lock = fcntl.flock
 def told(file, how):
     if how == fcntl.LOCK_EX:
         print("waiting", flush=True)
     lock(file, how)
 fcntl.flock = told
-location, started = running_daemon.ensure(sys.argv[1])
+location, started = WorkspaceDaemon(sys.argv[1]).ensure()
 print(location.pid, started)
 """

@@ -22,7 +22,7 @@ from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
 from orchestrator.clients.connection import Caller, Connection
-from orchestrator.clients.running_daemon import Waiting, running
+from orchestrator.clients.running_daemon import WorkspaceDaemon
 from orchestrator.core.characters import shows
 from orchestrator.core.errors import ApproverCodeNeeded, escaped
 
@@ -63,10 +63,13 @@ class Settings:
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session.
 
-        A daemon that starts, or has lost its socket, is waited for. Raises as `running` and `Connection`.
+        Raises as `WorkspaceDaemon.running` and `Connection`.
         """
-        daemon = running(self.root, self.state_dir, Waiting(doing=progress()))
-        return Connection(daemon.socket, self._caller())
+        return Connection(self.daemon().running().socket, self._caller())
+
+    def daemon(self) -> WorkspaceDaemon:
+        """The workspace's daemon; it is waited for as long as it takes, and stderr shows what it is at."""
+        return WorkspaceDaemon(self.root, self.state_dir, timeout_s=None, doing=progress())
 
     def ask(self, operation: Operation[..., Any, R], params: Params) -> R:
         """One call of an operation, on a connection of its own."""

@@ -27,7 +27,7 @@ from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.render.generic import facts
-from orchestrator.clients.running_daemon import StateDirectoryInUse, Waiting, ending, find
+from orchestrator.clients.running_daemon import StateDirectoryInUse, WorkspaceDaemon, ending
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -56,8 +56,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    waiting = Waiting(doing=context.progress())
-    location, started = running_daemon.ensure(root, settings.state_dir, options=options, waiting=waiting)
+    location, started = settings.daemon().ensure(options)
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
@@ -214,7 +213,7 @@ def verify(settings: Settings, params: JournalVerify) -> int:
 def backup(settings: Settings, params: JournalBackup) -> int:
     """Copy the journal into a new folder, and verify the copy; the daemon may run."""
     target = os.path.abspath(Path(params.directory).expanduser())  # noqa: PTH100  # links are the daemon's to follow
-    if find(settings.root) is not None:
+    if WorkspaceDaemon(settings.root).find() is not None:
         return settings.run(JOURNAL_BACKUP, JournalBackup(directory=target))
     from orchestrator.offline import backup
 

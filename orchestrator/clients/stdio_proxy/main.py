@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from orchestrator.api import locations
-from orchestrator.clients.running_daemon import DaemonDied, RemoteError, accepted, ensure, find, keeps_state_in
+from orchestrator.clients.running_daemon import DaemonDied, RemoteError, WorkspaceDaemon, accepted
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable, complain
 from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
@@ -57,17 +57,18 @@ class Dialler:
         One that a person stopped later on is not started again from here.
         Raises StillUnreachable, OrchestratorError, OSError.
         """
+        daemon = WorkspaceDaemon(self._root, self._state_dir)
         known = locations.read_location(locations.workspace_id(self._root))
-        if known is not None and keeps_state_in(known, self._state_dir):
+        if known is not None and daemon.keeps_state(known):
             try:
                 return self._resumed(known.socket, session)
             except OSError as error:
                 if known.state == "stopped" and session is not None:
                     raise DaemonStopped(f"a person stopped the daemon of {self._root}") from error
-        elif session is not None and find(self._root, self._state_dir) is None:
+        elif session is not None and daemon.find() is None:
             raise StillUnreachable("its location file was removed")
         try:
-            location, _ = ensure(self._root, self._state_dir)
+            location, _ = daemon.ensure()
         except DaemonDied as error:
             raise StillUnreachable(f"{error.message}. {error.hint}") from error
         except (RemoteError, WorkspaceHeld) as error:
