@@ -143,18 +143,17 @@ def copy_file(source: Path, target: Path) -> None:
 
 def _prepared(target: Path) -> bool:
     """Make the folder; whether it was made. Raises BackupRefused."""
+    made = not target.exists()
     try:
-        target.mkdir(mode=0o700)
-    except FileExistsError:
-        if not target.is_dir():
-            raise BackupRefused(f"{target} is no folder", hint="Name a new or an empty folder.") from None
-        if any(target.iterdir()):
-            hint = "Name a new or an empty folder; a backup is never written over."
-            raise BackupRefused(f"{target} is not empty", hint=hint) from None
-        return False
+        target.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise BackupRefused(f"{target} can't be made: {error.strerror}", hint="Name another folder.") from error
-    return True
+        raise BackupRefused(
+            f"{target} can't be made: {error.strerror}", hint="Name a new or an empty folder."
+        ) from error
+    if any(target.iterdir()):
+        hint = "Name a new or an empty folder; a backup is never written over."
+        raise BackupRefused(f"{target} is not empty", hint=hint)
+    return made
 
 
 def _copy_database(source: Path, target: Path) -> str:

@@ -18,15 +18,15 @@ import msgspec
 from anyio import CancelScope, to_thread
 
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded, RecordedLike, SlimRecorded
+from orchestrator.core.events.base import Recorded, RecordedLike
 from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.event_rows import recorded_of, replayed, select
-from orchestrator.journal.segments import ARCHIVE, Archive, Segment
+from orchestrator.journal.event_rows import recorded_of, select
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment, pieces
 from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.snapshot_table import check_seal, unpacked
 from orchestrator.journal.verification import ChainVerifier, verify
@@ -38,9 +38,6 @@ INLINE_BYTES = 16 * 1024
 
 INLINE_EVENTS = 200
 """So many are decoded on the event loop (2 ms); more in a worker thread."""
-
-PIECE = 2000
-"""Events in one piece of a replay; an archived segment is a piece."""
 
 _END = 2**62
 
@@ -99,24 +96,11 @@ class JournalReader:
         until = self.head if until is None else min(until, self.head)
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            while after < until:
-                segment = self._holding(after + 1)
-                found = await to_thread.run_sync(self._piece, reader, segment, after, until)
-                if segment is None and self._holding(after + 1) is not None:
-                    continue  # archived under the query
-                if not found:
-                    return
-                yield found
-                after = found[-1].seq
+            found = pieces(reader, self._archive, after=after, until=until)
+            while piece := await to_thread.run_sync(next, found, None):
+                yield piece
         finally:
             reader.close()
-
-    def _piece(self, reader: sqlite3.Connection, segment: Segment | None, after: int, until: int) -> list[SlimRecorded]:
-        query, values = sql("replay"), (after, until, PIECE)
-        if segment is not None:
-            return replayed(self._archive.select(segment, query, values))
-        with naming_trouble(self._path):
-            return replayed(reader.execute(query, values).fetchall())
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         while True:

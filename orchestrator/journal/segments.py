@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
+from orchestrator.core.events.base import SlimRecorded
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.database_file import migrations, naming_trouble, sql
-from orchestrator.journal.event_rows import DAMAGED, ChainWalk
+from orchestrator.journal.event_rows import DAMAGED, ChainWalk, replayed
 from orchestrator.journal.state_files import publish, sync_directory
 from orchestrator.ports.journal import ArchivedFile
 
@@ -24,6 +25,9 @@ ARCHIVE = "archive"
 
 MOST_EVENTS = 5000
 """In one segment: as many as are moved in one transaction, and as are held in memory to look one up."""
+
+PIECE = 2000
+"""Events of the database that a fold takes at once; a segment is one piece."""
 
 LEVEL = 9
 OPEN_SEGMENTS = 2
@@ -53,6 +57,29 @@ def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:
     for segment in segments_of(connection):
         yield from archive.rows(segment)
     yield from connection.execute(sql("all_events"))
+
+
+def pieces(
+    connection: sqlite3.Connection, archive: Archive, *, after: int, until: int, most: int | None = None
+) -> Iterator[list[SlimRecorded]]:
+    """The events of a span in order, for a fold, `most` at once; they may move into a file meanwhile. Blocking.
+
+    Raises ArchiveMissing, JournalCorrupt, JournalTooNew.
+    """
+    query = sql("replay")
+    while after < until:
+        segment = next((item for item in segments_of(connection) if item.first <= after + 1 <= item.last), None)
+        if segment is not None:
+            found = replayed(archive.select(segment, query, (after, until, -1)))
+        else:
+            with naming_trouble("the journal"):
+                found = replayed(connection.execute(query, (after, until, most or PIECE)).fetchall())
+            if any(item.first <= after + 1 <= item.last for item in segments_of(connection)):
+                continue  # archived between the two queries
+        if not found:
+            return
+        yield found
+        after = found[-1].seq
 
 
 def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
 import msgspec
 
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError, SigningKeyUnusable
-from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import show
 from orchestrator.core.projections.state import State, encode, freeze
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.database_file import sql
-from orchestrator.journal.event_rows import replayed
-from orchestrator.journal.segments import Archive, segments_of
+from orchestrator.journal.segments import Archive, pieces
 from orchestrator.journal.signatures import KeyFile
 from orchestrator.ports.journal import Snapshot
 
@@ -84,7 +81,7 @@ def snapshot_problems(connection: sqlite3.Connection, archive: Archive, uncompar
             uncompared.append(f"the snapshot at {show(seq)}: it is of another version of this program")
             continue
         try:
-            for piece in _pieces(connection, archive, state.head, seq):
+            for piece in pieces(connection, archive, after=state.head, until=seq, most=PIECE):
                 state.apply_all(piece)
                 yield None
             yield _problem(connection, state, seq, digest)
@@ -106,15 +103,3 @@ def _problem(connection: sqlite3.Connection, state: State, seq: int, digest: byt
     if hashlib.sha256(encode(freeze(state))).digest() != digest:
         return f"the snapshot at {show(seq)} is not what the events make: a start from it would believe it"
     return None
-
-
-def _pieces(
-    connection: sqlite3.Connection, archive: Archive, after: int, until: int
-) -> Iterator[Sequence[RecordedLike]]:
-    for segment in segments_of(connection):
-        if segment.last > after and segment.first <= until:
-            yield replayed(archive.select(segment, sql("replay"), (after, until, -1)))
-            after = min(segment.last, until)
-    rows = connection.execute(sql("replay"), (after, until, -1))
-    while piece := list(islice(rows, PIECE)):
-        yield replayed(piece)

@@ -31,13 +31,13 @@ from orchestrator.core.events.journal_maintenance import ContentRedacted, Payloa
 from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.snapshot_table import keep, sealed_row
-from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
+from orchestrator.journal.startup_checks import check_before_writing, refuse_to_begin_anew
 from orchestrator.journal.state_files import VERIFY, DiskReserve
 from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
@@ -101,14 +101,13 @@ class SqliteJournal(JournalReader):
         if not readonly:
             await to_thread.run_sync(refuse_to_begin_anew, self.state_dir, self._mark)
             make = partial(Writer, clock=clock, entropy=entropy, step=step, reserve=reserve)
-            open_it = partial(self._writer_on, make)
             try:
-                writer = await to_thread.run_sync(open_it)
+                self._writer = await to_thread.run_sync(self._writer_on, make)
             except DiskFull:
                 if not reserve.release():
                     raise
-                writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
-            self._writer, self._pause_s = writer, PAUSE_S
+                self._writer = await to_thread.run_sync(self._writer_on, make)  # reads can be answered so
+            self._pause_s = PAUSE_S
         elif not self._path.exists():
             raise JournalCorrupt(
                 f"there is no {FILE_NAME} in {self.state_dir}", hint="Start the daemon on this workspace first."
@@ -125,18 +124,12 @@ class SqliteJournal(JournalReader):
             self._writer.start()
             await to_thread.run_sync(self._keep_mark, self.here)
 
-    def _writer_on(self, make: Callable[..., Writer], *, short: bool = False) -> Writer:
+    def _writer_on(self, make: Callable[..., Writer]) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
-        connection = open_checked(self._path, self._archive, self._blobs, self._mark)
+        connection = open_writer(self._path)
         try:
-            return make(
-                connection,
-                self._blobs,
-                path=self._path,
-                short=short,
-                deliver=self._hand_over,
-                committed=self._committed,
-            )
+            check_before_writing(connection, self._archive, self._blobs, self._mark)
+            return make(connection, self._blobs, path=self._path, deliver=self._hand_over, committed=self._committed)
         except BaseException:
             connection.close()
             raise
@@ -185,6 +178,8 @@ class SqliteJournal(JournalReader):
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
                 if self.id:  # else the opening failed before it was read
                     await to_thread.run_sync(self._keep_mark, self.here)
+            if self._mark is not None:
+                self._mark.close()
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         """As in `JournalReader`. Raises WritesStopped where what lies in the state directory is not what is open."""

@@ -9,7 +9,7 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_writer, sql
+from orchestrator.journal.database_file import FILE_NAME, naming_trouble, sql
 from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.high_water_mark import HighWaterMarkFile, require_at_least
 from orchestrator.journal.segments import Archive, archived_end
@@ -38,23 +38,19 @@ def refuse_to_begin_anew(state_dir: Path, mark: HighWaterMarkFile | None) -> Non
         )
 
 
-def open_checked(path: Path, archive: Archive, blobs: Blobs, mark: HighWaterMarkFile | None) -> sqlite3.Connection:
-    """The connection that writes, after the checks that a start makes; their cost does not grow with the journal.
+def check_before_writing(
+    connection: sqlite3.Connection, archive: Archive, blobs: Blobs, mark: HighWaterMarkFile | None
+) -> None:
+    """The checks that a start makes, and what it repairs; their cost does not grow with the journal.
 
-    Blocking. Raises JournalCorrupt, naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, ArchiveMissing.
+    Blocking. Raises JournalCorrupt, naming the place, JournalTooNew, JournalBehind, ArchiveMissing.
     """
-    connection = open_writer(path)
-    try:
-        check_tail(connection)
-        known = mark.read() if mark is not None else None
-        if known is not None:
-            require_at_least(known, connection, archive)
-        rebuild_versions(connection, archive)
-        _sweep(connection, blobs)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    check_tail(connection)
+    known = mark.read() if mark is not None else None
+    if known is not None:
+        require_at_least(known, connection, archive)
+    rebuild_versions(connection, archive)
+    _sweep(connection, blobs)
 
 
 def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:

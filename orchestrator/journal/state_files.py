@@ -90,6 +90,8 @@ class DiskReserve:
 
     def __init__(self, state_dir: Path, bytes_held: int = RESERVE_BYTES) -> None:
         self._path, self._bytes = state_dir / RESERVE_NAME, bytes_held
+        self.released = False
+        """The room was given away, and could not be taken since."""
 
     def allocate(self) -> bool:
         """Take the room, if it isn't taken; False when the disk has none to give."""
@@ -97,12 +99,15 @@ class DiskReserve:
             if self._bytes and not (self._path.is_file() and self._path.stat().st_size == self._bytes):
                 write_synced(self._path, os.urandom(self._bytes))  # nothing that could be stored as a hole
         except OSError:
-            self.release()
+            with suppress(OSError):
+                self._path.unlink()
             return False
+        self.released = False
         return True
 
     def release(self) -> bool:
         """Give the room to whoever writes next; whether there was any."""
+        self.released = True
         try:
             self._path.unlink()
         except OSError:

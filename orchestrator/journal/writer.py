@@ -92,7 +92,7 @@ class Writer:
     a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>` after the commit.
 
     On a full disk the units that close something get the room of the `reserve`. Until that can be allocated
-    again, which each later unit tries first, nothing else is written; `short`: the opening had to release it.
+    again, which each later unit tries first, nothing else is written.
     """
 
     def __init__(  # noqa: PLR0913  # made once, from what the journal has open
@@ -105,16 +105,15 @@ class Writer:
         step: Step,
         deliver: Callable[[list[tuple[Job, Outcome]]], None],
         reserve: DiskReserve,
-        short: bool,
         path: Path,
         committed: Callable[[int, bytes, bool], None],
     ) -> None:
         self._db, self._blobs, self._step = connection, blobs, step
         self._deliver, self._committed = deliver, committed
-        self._reserve, self._short, self._full = reserve, short, short
+        self._reserve, self._full = reserve, reserve.released
         self._owed: list[Job] = []
-        if not short:
-            self._reserve.allocate()  # a disk without that room is served all the same, until it is full
+        if not reserve.released:
+            reserve.allocate()  # a disk without that room is served all the same, until it is full
         self._log_holds_redacted = False
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
@@ -233,7 +232,6 @@ class Writer:
         done: dict[Job, Outcome] = {}
         if closing:
             self._reserve.release()
-            self._short = True
             try:
                 done = dict(zip(closing, self._commit(closing), strict=True))
             except DiskFull:
@@ -255,9 +253,7 @@ class Writer:
             written, self._owed = self._owed, []
             self._step_each("txn_committed", written, outcomes)
             self._deliver(list(zip(written, outcomes, strict=True)))
-        if self._short:
-            self._short = not self._reserve.allocate()
-        return not self._short
+        return not self._reserve.released or self._reserve.allocate()
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One transaction for all. Raises DiskFull, WritesStopped, WorkspaceHeld; then none of them happened."""

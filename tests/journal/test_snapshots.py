@@ -15,7 +15,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.projections.state import State, encode, freeze
 from orchestrator.core.projections.versions import HISTORY_VERSION
 from orchestrator.engine.record.folded_state import restored
-from orchestrator.journal import queries as reading_module
+from orchestrator.journal import segments as segments_module
 from orchestrator.journal import startup_checks, versions
 from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -118,7 +118,7 @@ async def test_closing_with_a_long_queue_takes_all_of_it(opened: Open) -> None:
 
 
 async def test_a_replay_is_the_events(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_module, "PIECE", 7)
+    monkeypatch.setattr(segments_module, "PIECE", 7)
     journal = await opened()
     await grown(journal, 2)
     pieces = [piece async for piece in journal.replay(after=3, until=60)]

@@ -18,7 +18,8 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.events.journal_maintenance import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
-from orchestrator.journal import database_file, startup_checks
+from orchestrator.journal import database_file
+from orchestrator.journal import sqlite as sqlite_module
 from orchestrator.journal.database_file import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.writer import TransactionHook
@@ -113,7 +114,7 @@ async def test_a_full_disk_refuses_and_goes_on_when_there_is_space(
         held.append(open_writer(path))
         return held[0]
 
-    monkeypatch.setattr(startup_checks, "open_writer", limited)
+    monkeypatch.setattr(sqlite_module, "open_writer", limited)
     journal = await opened()
     await journal.append(unit(looked()))
     (pages,) = held[0].execute("PRAGMA page_count").fetchone()
