@@ -15,15 +15,7 @@ from orchestrator.api.framing import UNREADABLE, Rejection, refusal, refused_tex
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
-from orchestrator.core.errors import (
-    CallerError,
-    NotAvailable,
-    OrchestratorError,
-    ParameterInvalid,
-    ParameterUnknown,
-    UnknownOperation,
-    escaped,
-)
+from orchestrator.core import errors as e
 
 _ALIASES = {
     "file": "path",
@@ -62,7 +54,7 @@ _IN_CHANGES = {*_OF_CHANGE, "replace_all", "symbol", "content", "start", "end", 
 """What belongs into a change, and is no parameter of the call."""
 
 
-def rejection(error: OrchestratorError) -> Rejection:
+def rejection(error: e.OrchestratorError) -> Rejection:
     """The wire form of an error before any call."""
     return Rejection(**msgspec.structs.asdict(refusal(error)))
 
@@ -73,13 +65,13 @@ def operation_named(name: str) -> AnyOperation:
     if operation is not None:
         return operation
     if name in PLANNED:
-        raise NotAvailable(f"{name} is not built in this version", details={"operation": name})
+        raise e.NotAvailable(f"{name} is not built in this version", details={"operation": name})
     name = name[:_SHOWN]
     nearest = _nearest(name, BY_NAME)
-    raise UnknownOperation(
-        f"there is no operation {escaped(name)!r}",
+    raise e.UnknownOperation(
+        f"there is no operation {e.escaped(name)!r}",
         hint=f"Did you mean {nearest}?" if nearest else None,
-        details={"operation": escaped(name), "nearest": nearest},
+        details={"operation": e.escaped(name), "nearest": nearest},
     )
 
 
@@ -99,14 +91,14 @@ def parse_params(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
     return params_from(operation, given)
 
 
-def _unreadable(error: Exception, raw: bytes | msgspec.Raw) -> CallerError:
+def _unreadable(error: Exception, raw: bytes | msgspec.Raw) -> e.CallerError:
     """What is wrong with parameters that msgspec can't read; Python's own reader lets half a surrogate pair through."""
     try:
         given = json.loads(bytes(raw))
     except (ValueError, RecursionError):
         given = None
     odd = refused_text(given) if isinstance(given, dict) else None
-    return odd or ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
+    return odd or e.ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
 
 
 def params_from(operation: AnyOperation, given: Any) -> Params:
@@ -114,7 +106,7 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise ParameterInvalid("params", "must be an object with the operation's parameters")
+        raise e.ParameterInvalid("params", "must be an object with the operation's parameters")
     given = {name: value for name, value in given.items() if value is not None}
     if operation.struct is EditFile:
         given = _unflattened(given)
@@ -128,7 +120,7 @@ def _bounded(params: Params) -> Params:
     """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
     given = sum(map(len, getattr(params, "globs", ())))
     if given > MOST_GLOB_CHARACTERS:
-        raise ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")
+        raise e.ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")
     return params
 
 
@@ -161,13 +153,13 @@ def _renamed(change: Any) -> Any:
     return dict(change)
 
 
-def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> OrchestratorError:
+def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> e.OrchestratorError:
     """Turn msgspec's message into an error with the next step."""
     known = [field.encode_name for field in msgspec.structs.fields(operation.struct)]
     for planned in operation.planned:
         name, _, value = planned.partition("=")
         if name in given and (not value or given[name] == value):
-            return NotAvailable(
+            return e.NotAvailable(
                 f"{operation.name}: {planned} is not built in this version", details={"parameter": name}
             )
     for name in given:
@@ -180,12 +172,12 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
         what = "is required"
     elif what.startswith("Object contains unknown field"):
         hint = CHANGE_FORMS if where.startswith("changes") else None
-        return ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
+        return e.ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
     limit = _LIMIT.fullmatch(what)
     if limit is not None:
         over, hint = _LIMITS[limit[1]]
-        return ParameterInvalid(where, f"{over} {int(limit[2]):,}", hint=hint)
-    return ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
+        return e.ParameterInvalid(where, f"{over} {int(limit[2]):,}", hint=hint)
+    return e.ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
 
 
 def _shape(operation: AnyOperation, name: str) -> str:
@@ -206,8 +198,8 @@ def _words(kind: Any) -> tuple[str, ...]:
     return tuple(word for part in get_args(kind) for word in _words(part))
 
 
-def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
-    shown_name = escaped(name[:_SHOWN])
+def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[str, Any]) -> e.ParameterUnknown:
+    shown_name = e.escaped(name[:_SHOWN])
     nearest = _nearest(name[:_SHOWN], known)
     few = given if len(given) <= len(known) else ()  # of more, one at least has no name of ours
     ours = {key: key if key in known else _nearest(key[:_SHOWN], known) for key in few}
@@ -220,7 +212,7 @@ def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[s
         hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
     elif nearest and nearest not in given:
         hint = f"Did you mean {nearest}? {hint}"
-    return ParameterUnknown(
+    return e.ParameterUnknown(
         f"{operation.name} has no parameter {shown_name!r}",
         hint=hint,
         details={"parameter": shown_name, "nearest": nearest, "known": known},

@@ -13,32 +13,12 @@ import msgspec
 from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
+from orchestrator.api import framing as f
 from orchestrator.api import processes
 from orchestrator.api.failures import parse_params, rejection
-from orchestrator.api.framing import (
-    MAX_FRAME_BYTES,
-    MAX_PREAMBLE_BYTES,
-    SUBSCRIBE,
-    UNREADABLE,
-    FeedEvent,
-    Preamble,
-    Reply,
-    Request,
-    Subscribe,
-    Subscribed,
-    Welcome,
-    refusal,
-)
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
-from orchestrator.core.errors import (
-    ApproverError,
-    CallerError,
-    FrameInvalid,
-    FrameTooLarge,
-    NotAvailable,
-    OrchestratorError,
-)
+from orchestrator.core import errors as e
 from orchestrator.core.ids import show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -56,7 +36,7 @@ BREATH_S = 0.2
 """How long no connection is accepted where the system has no descriptor for one more, and how long a new one has
 for its preamble then."""
 
-_PREAMBLE = msgspec.json.Decoder(Preamble)
+_PREAMBLE = msgspec.json.Decoder(f.Preamble)
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -123,7 +103,7 @@ class SocketServer:
                     await self._serve(stream, lines)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
-                except OrchestratorError as error:
+                except e.OrchestratorError as error:
                     self._log.warning("connection ended", code=error.code)
                 except Exception:  # noqa: BLE001  # one connection's defect must not end the others
                     self._log.exception("connection failed")
@@ -147,37 +127,37 @@ class SocketServer:
             with anyio.CancelScope(shield=True):
                 await self._engine.lifecycle.closed(caller)
 
-    async def _authenticated(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
+    async def _authenticated(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, f.Preamble] | None:
         uid = processes.peer_of(stream.extra(SocketAttribute.raw_socket)).uid
         try:
             with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
-                line = await lines.receive(MAX_PREAMBLE_BYTES)
+                line = await lines.receive(f.MAX_PREAMBLE_BYTES)
             self._silent.pop(stream, None)
             if timer.cancelled_caught or line is None:
                 return None
             try:
                 preamble = _PREAMBLE.decode(line)
-            except UNREADABLE as error:
-                raise FrameInvalid(
+            except f.UNREADABLE as error:
+                raise e.FrameInvalid(
                     f"the first line must be the preamble: {error}",
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
             caller = await self._authenticator.authenticate(preamble, uid)
             await self._engine.lifecycle.opened(caller, preamble.client)
-        except OrchestratorError as error:
+        except e.OrchestratorError as error:
             await self._turn_away(lines, error)
             return None
-        welcome = Welcome(
+        welcome = f.Welcome(
             session=caller.session, agent=caller.agent, asserted=caller.asserted, workspace=self._workspace
         )
         await lines.send(_ENCODER.encode(welcome) + b"\n")
         return caller, preamble
 
-    async def _turn_away(self, lines: LineStream, error: OrchestratorError) -> None:
+    async def _turn_away(self, lines: LineStream, error: e.OrchestratorError) -> None:
         """Note a refusal and send it; where the journal takes no note (a full disk), send that refusal."""
         try:
             await self._engine.calls.refuse(None, "connect", error)
-        except OrchestratorError as unnoted:
+        except e.OrchestratorError as unnoted:
             error = unnoted
         await lines.send(_ENCODER.encode(rejection(error)) + b"\n")
 
@@ -188,15 +168,15 @@ class SocketServer:
             for number in count():
                 await open_calls.room()
                 try:
-                    line = await lines.receive(MAX_FRAME_BYTES)
+                    line = await lines.receive(f.MAX_FRAME_BYTES)
                     if line is None:
                         break
                     request = self._dispatcher.read(line)
-                except (FrameInvalid, FrameTooLarge) as error:
+                except (e.FrameInvalid, e.FrameTooLarge) as error:
                     await self._dispatcher.refuse(caller, "?", error)
                     await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
                     continue
-                if request.method == SUBSCRIBE.name:
+                if request.method == f.SUBSCRIBE.name:
                     following = await self._subscribe(lines, caller, request, feeds, following=following)
                     continue
                 open_calls.open(number, len(line))
@@ -207,41 +187,41 @@ class SocketServer:
             feeds.cancel_scope.cancel()
 
     async def _subscribe(
-        self, lines: LineStream, caller: Caller, request: Request, feeds: TaskGroup, *, following: bool
+        self, lines: LineStream, caller: Caller, request: f.Request, feeds: TaskGroup, *, following: bool
     ) -> bool:
         """Answer `subscribe`; the events come after the answer. Whether the connection follows any now."""
         try:
             if following:
-                raise NotAvailable("this connection follows events already", hint="Open another connection.")
-            params = parse_params(SUBSCRIBE, request.params)
-            assert isinstance(params, Subscribe)
+                raise e.NotAvailable("this connection follows events already", hint="Open another connection.")
+            params = parse_params(f.SUBSCRIBE, request.params)
+            assert isinstance(params, f.Subscribe)
             after, events = await self._engine.follow(caller, params)
-        except OrchestratorError as error:
-            if isinstance(error, CallerError | ApproverError):
+        except e.OrchestratorError as error:
+            if isinstance(error, e.CallerError | e.ApproverError):
                 await self._dispatcher.refuse(caller, request.method, error)
             await lines.send(self._dispatcher.failed(request.id, error))
             return following
-        await lines.send(_ENCODER.encode(Reply(id=request.id, result=Subscribed(after=show(after)))) + b"\n")
+        await lines.send(_ENCODER.encode(f.Reply(id=request.id, result=f.Subscribed(after=show(after)))) + b"\n")
         feeds.start_soon(self._send_events, lines, events)
         return True
 
-    async def _send_events(self, lines: LineStream, events: AsyncGenerator[FeedEvent, None]) -> None:
+    async def _send_events(self, lines: LineStream, events: AsyncGenerator[f.FeedEvent, None]) -> None:
         """Until the connection ends. The journal is read on when the socket has taken what was sent."""
         async with aclosing(events):
             try:
                 async for event in events:
-                    await lines.send(_ENCODER.encode(Reply(method="event", params=event)) + b"\n")
-            except OrchestratorError as error:
-                await lines.send(_ENCODER.encode(Reply(method="feed_ended", params=refusal(error))) + b"\n")
+                    await lines.send(_ENCODER.encode(f.Reply(method="event", params=event)) + b"\n")
+            except e.OrchestratorError as error:
+                await lines.send(_ENCODER.encode(f.Reply(method="feed_ended", params=f.refusal(error))) + b"\n")
 
-    def _inline(self, request: Request, lines: LineStream) -> bool:
+    def _inline(self, request: f.Request, lines: LineStream) -> bool:
         """Whether a call is answered before the next line is read: it is short, and that line is not here yet."""
         known = BY_NAME.get(request.method)
         short = known is not None and known.inline and not lines.more_waiting
         return short and not self._dispatcher.heavy(request)
 
     async def _reply(
-        self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, number: int
+        self, lines: LineStream, caller: Caller, request: f.Request, open_calls: OpenCalls, number: int
     ) -> None:
         try:
             await lines.send(await self._dispatcher.answer(caller, request, lines))
