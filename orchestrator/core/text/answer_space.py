@@ -24,7 +24,7 @@ class AnswerSpace(msgspec.Struct, frozen=True):
     bytes: int = 1 << 40
     lines: int = 1 << 40
     typed: bool = False  # a text goes out as typed content, too; the client may count either
-    whole: str = ""  # what the client hands on of an answer, in words
+    whole: str = ""  # how much of an answer the client passes on, in words
 
     def less(self, taken: int, lines: int = 0) -> AnswerSpace:
         """What is left when so many bytes and lines are taken."""

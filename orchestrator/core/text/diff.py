@@ -47,8 +47,7 @@ def diff(a: Sequence[str], b: Sequence[str]) -> list[LineHunk]:
     Lines are compared as given: a caller to whom line endings matter passes them along. The
     hunks are git's (`git diff --no-indent-heuristic`). Cost: as of `align`.
     """
-    gone, come = align(a, b)
-    removed, added = dict(gone), dict(come)
+    removed, added = map(dict, align(a, b))
     hunks: list[LineHunk] = []
     minus = plus = 0
     for gap in sorted({*removed, *added}):
@@ -76,10 +75,10 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
     tail = myers.run(back_a, 0, len(back_a), back_b, 0, len(back_b))
     len_a, len_b = len(a) - head - tail, len(b) - head - tail
     if not len_a or not len_b:
-        gone, come = bytearray(b"\1") * len_a, bytearray(b"\1") * len_b
+        removed, added = bytearray(b"\1") * len_a, bytearray(b"\1") * len_b
     else:
-        gone, come = _changed(a, b, head, tail)
-    groups_a, groups_b = _groups(gone, head), _groups(come, head)
+        removed, added = _changed(a, b, head, tail)
+    groups_a, groups_b = _groups(removed, head), _groups(added, head)
     groups_a = _slid(a, groups_a, {gap for gap, _ in groups_b})
     return groups_a, _slid(b, groups_b, {gap for gap, _ in groups_a})
 

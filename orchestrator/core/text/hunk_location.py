@@ -120,12 +120,12 @@ class HunkLocator:
         if len(found) == 1:
             return found[0]
         at_line = stated is not None and stated in found
-        torn = at_line and contradicts(lines, hunk.anchors, (stated or 0) + hunk.first_change)
-        if stated is not None and at_line and self._believed and not torn:
+        contradicted = at_line and contradicts(lines, hunk.anchors, (stated or 0) + hunk.first_change)
+        if stated is not None and at_line and self._believed and not contradicted:
             return stated
         if stated is None and not hunk.anchors and window is not None:
             inside = [at for at in found if at >= window.start and at + size <= window.stop]
-        if len(inside) == 1 and not torn:
+        if len(inside) == 1 and not contradicted:
             return inside[0]
         numbers = [at + 1 for at in found]
         raise SearchAmbiguous(
@@ -135,7 +135,7 @@ class HunkLocator:
         )
 
     def _insertion(self, hunk: PatchHunk) -> int:
-        """Where lines go that name none of the file's: into an empty file, or at the end where that is said."""
+        """Where lines go that name none of the file's: into an empty file, or at the end where the hunk says so."""
         end = len(self._base.lines)
         if end == 0 or hunk.at_end or (hunk.counted and hunk.old_start == end and not hunk.anchors):
             return end

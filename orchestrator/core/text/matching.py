@@ -111,15 +111,15 @@ def edits_at(lines: Sequence[str], at: int, passage: Sequence[str], new: Sequenc
     edits: list[Edit] = []
     for hunk in diff(passage, new):
         old, there = passage[hunk.old_start : hunk.old_end], present[hunk.old_start : hunk.old_end]
-        come = new[hunk.new_start : hunk.new_end]
-        if len(old) == len(come) and (len(old) == 1 or depths.consistent):
+        added = new[hunk.new_start : hunk.new_end]
+        if len(old) == len(added) and (len(old) == 1 or depths.consistent):
             made = [
                 depths.beside(was, is_, line) + rewritten(was, is_, line) if line.strip() else depths.blank(line)
-                for was, is_, line in zip(old, there, come, strict=True)
+                for was, is_, line in zip(old, there, added, strict=True)
             ]
         else:
-            check_new(come, passage, present)
-            made = [depths.of(line) + line.lstrip(" \t") if line.strip() else depths.blank(line) for line in come]
+            check_new(added, passage, present)
+            made = [depths.of(line) + line.lstrip(" \t") if line.strip() else depths.blank(line) for line in added]
         edits.append(Edit(at + hunk.old_start, hunk.old_len, tuple(made)))
     _check_strings(lines, edits, depths.made)
     return [edit for edit in edits if tuple(lines[edit.start : edit.start + edit.length]) != edit.lines]

@@ -23,8 +23,10 @@ Box = tuple[int, int, int, int]
 Pair = tuple[list[int], list[int]]
 
 
-def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: Iterable[Box] | None = None) -> list[Box]:
-    """Flag with 1, in `gone` and `come`, the items of `a` and `b` outside a longest common subsequence.
+def mark(
+    a: list[int], b: list[int], removed: bytearray, added: bytearray, boxes: Iterable[Box] | None = None
+) -> list[Box]:
+    """Flag with 1, in `removed` and `added`, the items of `a` and `b` outside a longest common subsequence.
 
     Of several, git's. Given ascending `boxes`, of a subsequence that lies within these. Returns the boxes that
     it gave up, without flags: each would need more than `MAX_COST` edits from each end, or came when
@@ -42,9 +44,9 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: It
         length = run(back_a, size_a - i_end, size_a - i, back_b, size_b - j_end, size_b - j)
         i_end, j_end = i_end - length, j_end - length
         if i == i_end:
-            come[j:j_end] = b"\1" * (j_end - j)
+            added[j:j_end] = b"\1" * (j_end - j)
         elif j == j_end:
-            gone[i:i_end] = b"\1" * (i_end - i)
+            removed[i:i_end] = b"\1" * (i_end - i)
         else:
             meeting = _meet((a, b), (back_a, back_b), (i, i_end, j, j_end)) if steps < MAX_STEPS else None
             if meeting is None:

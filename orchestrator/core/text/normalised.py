@@ -62,12 +62,12 @@ def rewritten(quoted: str, present: str, new: str) -> str:
     end = trailing(present) if trailing(quoted) == trailing(new) else trailing(new)
     if quoted.strip() == present.strip():
         return new.strip() + end
-    (ours, our_mark), (theirs, mark), (come, new_mark) = map(_marked, (quoted, present, new))
+    (ours, our_mark), (theirs, mark), (wanted, new_mark) = map(_marked, (quoted, present, new))
     if our_mark == new_mark:
         new_mark = mark
     elif mark not in {our_mark, new_mark}:
         raise Uncertain("the end of a line was quoted differently")
-    old, held, made = _TOKEN.findall(ours), _TOKEN.findall(theirs), _TOKEN.findall(come)
+    old, held, made = _TOKEN.findall(ours), _TOKEN.findall(theirs), _TOKEN.findall(wanted)
     if list(map(_kind, old)) != list(map(_kind, held)):
         raise Uncertain("a replaced line is different there")
     misquoted = {_kind(one) for one, other in zip(old, held, strict=True) if one != other}

@@ -23,7 +23,7 @@ _REMAINS = re.compile(r"(?i)\[\s?redacted\s?:|redacted\s?:\s?(?:" + "|".join(KIN
 
 
 class MarkerDamaged(Exception):
-    """A text that came back holds a marker that was not given out for it, or the remains of one."""
+    """A text that was sent back holds a marker that was not given out for it, or the remains of one."""
 
 
 def secrets(lines: Sequence[str], keys: Iterable[Secret] = ()) -> tuple[Secret, ...]:

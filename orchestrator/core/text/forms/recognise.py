@@ -53,7 +53,7 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
 
 
 def _refuse_left_out(rows: Rows, file: FilePatch, path: str) -> None:
-    """Refuse a new line that stands for others which were left out. Raises PatchInvalid."""
+    """Refuse a new line that replaces others which were left out. Raises PatchInvalid."""
     for text in _placeholders(file, path):
         at = next((at for at, row in enumerate(rows.rows) if row in {text, f"+{text}"}), None)
         raise rows.refused(

@@ -60,10 +60,10 @@ def additions(cluster: Cluster, sides: Sides) -> Resolution | None:
 
 def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | None:
     """The definitions that an insertion consists of; None if it holds anything else."""
-    said = [line for line in range(hunk.new_start + 1, hunk.new_end + 1) if lines[line - 1].strip()]
-    if not said:
+    written = [line for line in range(hunk.new_start + 1, hunk.new_end + 1) if lines[line - 1].strip()]
+    if not written:
         return None
-    start, end = said[0], said[-1]  # 1-based, inclusive
+    start, end = written[0], written[-1]  # 1-based, inclusive
     holders = outline.enclosing(start - 1, end)
     siblings = holders[-1].children if holders else outline.symbols
     whole = [s for s in siblings if start <= s.line and s.end_line <= end]
@@ -80,7 +80,7 @@ def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | N
     prefix = f"{parent}." if parent else ""
     return _Added(
         parent,
-        min(depth_of(lines[line - 1]) for line in said),
+        min(depth_of(lines[line - 1]) for line in written),
         frozenset(f"{prefix}{symbol.name}" for symbol in whole),
         _caseless(walked(whole, prefix)),
     )
@@ -127,7 +127,7 @@ def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
 
 
 def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
-    """Whether a line that says something goes or comes here, and comes or goes by the same side anywhere."""
+    """Whether a significant line is removed or added here, and added or removed by the same side anywhere."""
     side = sides.current if by_current else sides.proposed
     hunks = [hunk for one in sides.clusters for hunk in (one.ours if by_current else one.theirs)]
     taken = {line for hunk in hunks for line in sides.base[hunk.old_start : hunk.old_end]}
@@ -141,7 +141,7 @@ def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
 def _touched(
     hunks: Iterable[LineHunk], base: Outline, old: Sequence[str], outline: Outline, new: Sequence[str]
 ) -> frozenset[str]:
-    """The symbols of the lines that go and of those that come."""
+    """The symbols of the lines that are removed and of those that are added."""
     names: set[str] = set()
     for hunk in hunks:
         if hunk.old_len:

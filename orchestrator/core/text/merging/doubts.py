@@ -1,7 +1,7 @@
 """Finds what a clean merge of lines gets wrong: a lost removal, a doubled addition, a moved surrounding.
 
 One side moved lines and the other removed them where they were: then both took them away there, and
-they are where they went, as if nobody had removed them. Or both sides brought the same lines, at two
+they are at their new place, as if nobody had removed them. Or both sides brought the same lines, at two
 places. git merges both without a word; here each is a conflict, from the one place to the other.
 
 So is a change that would be below another block, list item or section than in the base. A diff pairs equal lines,

@@ -124,7 +124,7 @@ def _alone(language: str, line: str, text: str) -> ImportLine | None:
 
 
 def _words(lines: Iterable[str]) -> frozenset[str]:
-    """All words of lines, and what stands between blanks: the path of a module."""
+    """All words of lines, and what is between blanks: the path of a module."""
     text = " ".join(lines)
     return frozenset(_WORD.findall(text)).union(text.split())
 

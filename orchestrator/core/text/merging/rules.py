@@ -216,8 +216,8 @@ def _cells(row: str) -> int:
 def _alike(one: Sequence[Entry], other: Sequence[Entry]) -> bool:
     """Whether entries of two sides are of one kind, beginning alike, and no two the same but for marks and blanks."""
     leads = {match["lead"] if (match := _ITEM.match(entry[0])) else "" for entry in (*one, *other)}
-    said = {_MARKS.sub("", "".join(entry)).casefold() for entry in {*one, *other}}
-    return len(leads) == 1 and len(said) == len({*one, *other})
+    texts = {_MARKS.sub("", "".join(entry)).casefold() for entry in {*one, *other}}
+    return len(leads) == 1 and len(texts) == len({*one, *other})
 
 
 def _sorted(
