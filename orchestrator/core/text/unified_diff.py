@@ -81,9 +81,9 @@ def unified(
     a tab. Hunks with at most twice `context` lines between them are shown as one. Who knows the `hunks` already
     saves the search for them.
     """
-    known = hunks is not None and old.final_newline == new.final_newline
     before, after = _ended(old), _ended(new)
-    hunks = _joined(hunks) if known and hunks is not None else diff(before, after)
+    if hunks is None or old.final_newline != new.final_newline:
+        hunks = diff(before, after)
     if not hunks:
         return UnifiedDiff("")
     added, removed = counts(hunks)
@@ -127,25 +127,17 @@ def _ended(side: Side) -> Sequence[str]:
     return lines if side.final_newline or not lines else [*lines[:-1], f"{lines[-1]}\n{_NO_NEWLINE}"]
 
 
-def _joined(hunks: Sequence[LineHunk]) -> list[LineHunk]:
-    """Hunks that touch, as one: removed lines are before added ones."""
-    joined: list[LineHunk] = []
-    for hunk in hunks:
-        last = joined[-1] if joined else None
-        if last is not None and last.old_end == hunk.old_start and last.new_end == hunk.new_start:
-            joined[-1] = hull((last, hunk))
-        else:
-            joined.append(hunk)
-    return joined
-
-
 def _grouped(hunks: Sequence[LineHunk], most: int) -> list[list[LineHunk]]:
-    groups = [[hunks[0]]]
-    for hunk in hunks[1:]:
-        if hunk.old_start - groups[-1][-1].old_end <= most:
-            groups[-1].append(hunk)
-        else:
+    """Hunks with at most so many lines between them; those that touch are one, with its removed lines first."""
+    groups: list[list[LineHunk]] = []
+    for hunk in hunks:
+        last = groups[-1][-1] if groups else None
+        if last is None or hunk.old_start - last.old_end > most:
             groups.append([hunk])
+        elif (last.old_end, last.new_end) == (hunk.old_start, hunk.new_start):
+            groups[-1][-1] = hull((last, hunk))
+        else:
+            groups[-1].append(hunk)
     return groups
 
 
