@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import anyio.lowlevel
 
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.errors import ApprovalRequired, Denied, escaped
+from orchestrator.core.errors import ApprovalRequired, Denied, PathError, escaped
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
@@ -55,7 +55,11 @@ class Permissions:
         above = ""
         for name in path.split("/"):
             here = f"{above}/{name}" if above else name
-            git = self._workspace.stat(WorkspacePath(f"{above}/.git" if above else ".git"))
+            try:
+                git = self._workspace.stat(WorkspacePath(f"{above}/.git" if above else ".git"))
+            except PathError:
+                self._workspace.stat(path)  # refused under the name that the caller gave
+                raise
             found = self._workspace.stat(WorkspacePath(here)) if git is not None else None
             if git is not None and found is not None and git.identity == found.identity:
                 return True

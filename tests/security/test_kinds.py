@@ -112,7 +112,8 @@ def test_nothing_is_created_by_links(hostile: HostileWorkspace, links: Path, ope
     elif operation == "move_file":
         params = {"source": "a.txt", "destination": path}
     code = "already_exists" if (operation, path) == ("create_directory", "dangling") else "symlink_refused"
-    hostile.refused(operation, code, **params)
+    answer = hostile.refused(operation, code, **params)
+    assert path in answer.error["message"], "the path that the caller gave"
     assert not (hostile.base / "made-outside.txt").exists()
     assert not (hostile.base / "made-outside").exists()
 
