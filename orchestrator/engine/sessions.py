@@ -168,7 +168,7 @@ class SessionService:
 
 
 def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> a.RecentRead:
-    coverage = seen.coverage(seen.newest) if seen.newest else None
+    coverage = seen.versions[seen.newest] if seen.newest else None
     lines = ", ".join(f"{span.start}-{span.end}" for span in coverage.ranges) if coverage else ""
     return a.RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
 

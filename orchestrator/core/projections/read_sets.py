@@ -39,7 +39,6 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that were shown, merged and in order; `whole` means every one of them."""
 
     ranges: tuple[LineRange, ...]
-    total_lines: int
     whole: bool
 
 
@@ -63,9 +62,6 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
         version = {"seen": self.newest, "whole": self.newest_whole, "none": None}[rule]
         return None if version is None else (version, self.versions[version].whole)
 
-    def coverage(self, version: Seq) -> Coverage | None:
-        return self.versions.get(version)
-
     def shown(self, seen: SeenLines) -> SeenFile:
         """After lines were shown; a cut line makes its answer count as part only."""
         known = self.versions.get(seen.version)
@@ -79,12 +75,12 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
                 or (len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines)
             )
         )
-        coverage = Coverage(ranges, seen.total_lines, whole)
+        coverage = Coverage(ranges, whole)
         return self if known == coverage else self._with(seen.version, coverage)
 
     def written(self, version: Seq, *, whole: bool) -> SeenFile:
         """After the session's own change made this version."""
-        return self._with(version, Coverage((), 0, whole))
+        return self._with(version, Coverage((), whole))
 
     def trimmed(self) -> SeenFile:
         """Without versions that are no base of a change any more: all but the newest, and the newest seen whole."""
@@ -108,13 +104,12 @@ class At(NamedTuple):
 class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that the session knows; or, with `before`, its own change from there to `version`.
 
-    `at` is the event that showed it. `by_notice`: a notice's diff showed it; a range without lines (end < start)
+    `by_notice`: a notice's diff showed it; a range without lines (end < start)
     is then the place where lines were taken away.
     """
 
     path: WorkspacePath
     version: Seq
-    at: Seq
     ranges: tuple[LineRange, ...] = ()
     before: Seq | None = None
     hunks: tuple[LineHunk, ...] = ()
@@ -145,18 +140,18 @@ class View(msgspec.Struct, frozen=True, gc=False):
     moved_from: WorkspacePath | None = None  # where it was read, until a notice names the move
     shown: tuple[ReadRecord, ...] = ()  # what notices showed of others' changes: seen, and yet no read
 
-    def saw(self, seen: SeenLines, at: Seq) -> View | None:
+    def saw(self, seen: SeenLines) -> View | None:
         """After lines of the present version were shown; None if they are of an earlier one."""
         last = self.read_records[-1] if self.read_records else None
         if seen.version < self.touched or (last is not None and seen.version < last.version):
             return None
         ranges = seen.ranges
         if len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines:
-            return self._knowing((ReadRecord(seen.path, seen.version, at, ranges),))
+            return self._knowing((ReadRecord(seen.path, seen.version, ranges),))
         if last is not None and (last.path, last.version) == (seen.path, seen.version):
-            joined = msgspec.structs.replace(last, at=at, ranges=merged((*last.ranges, *ranges)))
+            joined = msgspec.structs.replace(last, ranges=merged((*last.ranges, *ranges)))
             return self._knowing((*self.read_records[:-1], joined))
-        return self._knowing((*self.read_records, ReadRecord(seen.path, seen.version, at, merged(ranges))))
+        return self._knowing((*self.read_records, ReadRecord(seen.path, seen.version, merged(ranges))))
 
     def wrote(self, changed: PathChange, version: Seq) -> View:
         """After the session's own change: it knows what it wrote, and what it knew has moved along."""
@@ -165,12 +160,12 @@ class View(msgspec.Struct, frozen=True, gc=False):
         before = Seq(changed.previous) if changed.previous is not None else None
         if len(records) == 1 and (records[0].path, records[0].version, records[0].before) == (path, before, None):
             ranges = merged((*survivors(records[0].ranges, hunks), *written(hunks)))
-            return self._knowing((ReadRecord(path, version, version, ranges),))
+            return self._knowing((ReadRecord(path, version, ranges),))
         if changed.moved_from is not None and not hunks:
             return self  # the same lines under another name
         if not records or before is None or changed.moved_from is not None:
-            return self._knowing((ReadRecord(path, version, version, written(hunks)),))
-        return self._knowing((*records, ReadRecord(path, version, version, before=before, hunks=hunks)))
+            return self._knowing((ReadRecord(path, version, written(hunks)),))
+        return self._knowing((*records, ReadRecord(path, version, before=before, hunks=hunks)))
 
     def touched_by(self, who: str, seq: Seq) -> View:
         """After somebody else's change."""
@@ -180,7 +175,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
         """After a notice of what others did."""
         shown = self.shown
         if notice.shown:
-            record = ReadRecord(notice.path, notice.version, notice.version, notice.shown, by_notice=True)
+            record = ReadRecord(notice.path, notice.version, notice.shown, by_notice=True)
             shown = (*shown, record)[-MOST_READ_RECORDS:]
         return msgspec.structs.replace(self, notified=notice.version, moved_from=None, shown=shown)
 

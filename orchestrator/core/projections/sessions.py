@@ -129,7 +129,7 @@ class Sessions(Projection):
         event, seq = recorded.event, recorded.seq
         session = self._sessions.get(recorded.session) if recorded.session else None
         if type(event) is FileRead:  # the commonest by far: before all patterns
-            self._show(session, seq, event.seen)
+            self._show(session, event.seen)
             return
         match event:
             case SessionOpened(session=opened):
@@ -143,12 +143,12 @@ class Sessions(Projection):
             case SessionClosed(session=closed):
                 self._close(closed)
             case ContentShown(session=shown_to, seen=seen):
-                self._show(self._sessions.get(shown_to), seq, seen)
+                self._show(self._sessions.get(shown_to), seen)
             case ContentSearched(seen=all_seen):
                 for seen in all_seen:
-                    self._show(session, seq, seen)
+                    self._show(session, seen)
             case DiffShown(seen=SeenLines() as seen):
-                self._show(session, seq, seen)
+                self._show(session, seen)
             case NoticeShown(session=notified, paths=paths):
                 for notice in paths:
                     self._notify(notified, notice)
@@ -218,14 +218,14 @@ class Sessions(Projection):
 
     # --- read sets ----------------------------------------------------------------------
 
-    def _show(self, session: Session | None, seq: Seq, seen: SeenLines) -> None:
+    def _show(self, session: Session | None, seen: SeenLines) -> None:
         if session is None:
             return
         session.put(seen.path, session.seen.get(seen.path, NOTHING).shown(seen))
         entry = self._registry.get(seen.path)
         if seen.cut or not seen.ranges or (entry is not None and entry.version != seen.version):
             return  # who asked for an earlier state knows what it is
-        view = session.views.get(seen.path, NO_VIEW).saw(seen, seq)
+        view = session.views.get(seen.path, NO_VIEW).saw(seen)
         if view is not None:
             self._put(session, seen.path, view)
 

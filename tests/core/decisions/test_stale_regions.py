@@ -24,11 +24,11 @@ def at(version: int) -> At:
 
 
 def read_record(version: int, *ranges: tuple[int, int]) -> ReadRecord:
-    return ReadRecord(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges))
+    return ReadRecord(PATH, Seq(version), tuple(LineRange(*span) for span in ranges))
 
 
 def own(before: int, version: int, *hunks: tuple[int, int, int, int]) -> ReadRecord:
-    return ReadRecord(PATH, Seq(version), Seq(version), (), Seq(before), tuple(LineHunk(*hunk) for hunk in hunks))
+    return ReadRecord(PATH, Seq(version), (), Seq(before), tuple(LineHunk(*hunk) for hunk in hunks))
 
 
 def tracked(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: Lines) -> Tracker:
@@ -232,7 +232,7 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
 
 def told(version: int, *ranges: tuple[int, int]) -> ReadRecord:
     """What a notice showed of a version."""
-    return ReadRecord(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges), by_notice=True)
+    return ReadRecord(PATH, Seq(version), tuple(LineRange(*span) for span in ranges), by_notice=True)
 
 
 @pytest.mark.parametrize(
@@ -311,12 +311,12 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
         for edit in change:
             model.edit(*edit, mine=False)
         texts.append(list(model.lines))
-    followed = Tracker(ReadRecord(PATH, Seq(1), Seq(1), ranges))
-    followed.look(ReadRecord(PATH, Seq(1), Seq(1), ranges), {at(1): start}.__getitem__)
+    followed = Tracker(ReadRecord(PATH, Seq(1), ranges))
+    followed.look(ReadRecord(PATH, Seq(1), ranges), {at(1): start}.__getitem__)
     for number, (old, new) in enumerate(zip([start, *texts], texts, strict=False), 2):
         followed.follow(Seq(number), (("others", Seq(number)),), hunks_between(old, new))
     for pieces in (
-        stale([ReadRecord(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),  # in one step
+        stale([ReadRecord(PATH, Seq(1), ranges)], {at(1): start}, model.lines),  # in one step
         [*followed.stale({at(1): start}.__getitem__, model.lines)],
     ):
         told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
@@ -334,7 +334,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
     version = 1
     texts: dict[At, Lines] = {at(1): list(model.lines)}
     every = dict(texts)
-    read_records = [ReadRecord(PATH, Seq(1), Seq(1), _ranges(first, lines))]
+    read_records = [ReadRecord(PATH, Seq(1), _ranges(first, lines))]
     model.known = {model.lines[n - 1] for s in read_records[0].ranges for n in range(s.start, s.end + 1)}
     model.ever |= model.known
     looked = False
@@ -343,7 +343,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
         if what == "read":
             ranges = _ranges([(a, b) for a, b in how], len(model.lines))
             if ranges:
-                read_records.append(ReadRecord(PATH, Seq(version), Seq(version), ranges))
+                read_records.append(ReadRecord(PATH, Seq(version), ranges))
                 texts[at(version)] = list(model.lines)
                 model.known |= {model.lines[n - 1] for s in ranges for n in range(s.start, s.end + 1)}
                 model.ever |= model.known
@@ -356,7 +356,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
         if what == "own":
             texts[at(before)], texts[at(version)] = old, list(model.lines)
             hunks = tuple(diff(old, model.lines))
-            read_records.append(ReadRecord(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
+            read_records.append(ReadRecord(PATH, Seq(version), (), Seq(before), hunks))
             looked = True
     every[at(version)] = list(model.lines)
     # first by the versions that were looked at alone, then by all of them
