@@ -47,6 +47,10 @@ class LineHunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def new_end(self) -> int:
         return self.new_start + self.new_len
 
+    def shifted(self, old: int, new: int) -> LineHunk:
+        """The same so many lines below, in the old text and in the new one."""
+        return LineHunk(self.old_start + old, self.old_len, self.new_start + new, self.new_len)
+
 
 class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file as a scan or a read met it."""

@@ -115,19 +115,12 @@ TextOf: TypeAlias = Callable[[At], Lines]
 
 
 class _Changed(msgspec.Struct):
-    """Lines of the version last looked at, and what replaced them; both 0-based."""
+    """Lines of the version last looked at, and what replaced them."""
 
-    old: int
-    old_len: int
-    new: int
-    new_len: int
+    hunk: LineHunk
     authors: Authors
     last: Seq  # the newest change of them
     unsure: bool = False  # made of several changes: together they may have changed nothing
-
-    @property
-    def hunk(self) -> LineHunk:
-        return LineHunk(self.old, self.old_len, self.new, self.new_len)
 
 
 class _Gone(msgspec.Struct):
@@ -175,10 +168,8 @@ class _Gone(msgspec.Struct):
             return [Piece(self.origin, self.ranges[0], self.start, self.length, added=True)] if self.length else []
         top, end = self.ranges[0].start - 1, self.ranges[-1].end
         was = text_of(self.origin)[top:end]
-        hunks = [
-            LineHunk(h.old_start + top, h.old_len, h.new_start + self.start, h.new_len)
-            for h in hunks_between(was, present[self.start : self.start + self.length])
-        ]
+        found = hunks_between(was, present[self.start : self.start + self.length])
+        hunks = [hunk.shifted(top, self.start) for hunk in found]
         return [p for n in range(len(hunks)) for p in piece_of(self.origin, self.ranges, hunks, n, present)]
 
 
@@ -220,30 +211,26 @@ class Tracker:
         self.version = version
 
     def _meet(self, hunk: LineHunk, version: Seq, authors: Authors) -> None:
-        start, end = hunk.old_start, hunk.old_start + hunk.old_len
-        shift = hunk.new_len - hunk.old_len
+        start, end, shift = hunk.old_start, hunk.old_end, hunk.new_len - hunk.old_len
+        known = [changed.hunk for changed in self._changed]
         first = 0
-        while first < len(self._changed) and not _reached(self._changed[first], hunk):
-            if self._changed[first].new >= end:
-                break
+        while first < len(known) and known[first].new_start < end and not _reached(known[first], hunk):
             first += 1
         last = first
-        while last < len(self._changed) and _reached(self._changed[last], hunk):
+        while last < len(known) and _reached(known[last], hunk):
             last += 1
-        met = self._changed[first:last]
-        if met:
-            top, bottom = min(start, met[0].new), max(end, met[-1].new + met[-1].new_len)
-            old = met[0].old - (met[0].new - top)
-            old_end = met[-1].old + met[-1].old_len + bottom - met[-1].new - met[-1].new_len
-            for changed in met:
+        if first < last:
+            top, bottom = min(start, known[first].new_start), max(end, known[last - 1].new_end)
+            old = known[first].old_start - (known[first].new_start - top)
+            old_end = known[last - 1].old_end + bottom - known[last - 1].new_end
+            for changed in self._changed[first:last]:
                 authors = _joined(changed.authors, authors)
-            whole = _Changed(old, old_end - old, top, bottom - top + shift, authors, version, unsure=True)
+            whole = _Changed(LineHunk(old, old_end - old, top, bottom - top + shift), authors, version, unsure=True)
         else:
-            above = self._changed[first - 1] if first else None
-            moved = above.new + above.new_len - above.old - above.old_len if above is not None else 0
-            whole = _Changed(start - moved, hunk.old_len, start, hunk.new_len, authors, version)
+            moved = known[first - 1].new_end - known[first - 1].old_end if first else 0
+            whole = _Changed(LineHunk(start - moved, hunk.old_len, start, hunk.new_len), authors, version)
         for changed in self._changed[last:]:
-            changed.new += shift
+            changed.hunk = changed.hunk.shifted(0, shift)
         self._changed[first:last] = [whole]
 
     def look(self, record: ReadRecord, text_of: TextOf) -> None:
@@ -291,21 +278,14 @@ class Tracker:
             if not changed.unsure:
                 refined.append(changed)
                 continue
-            was = old[changed.old : changed.old + changed.old_len]
-            is_now = new[changed.new : changed.new + changed.new_len]
-            hunks = [LineHunk(0, changed.old_len, 0, changed.new_len)]
+            whole = changed.hunk
+            was, is_now = old[whole.old_start : whole.old_end], new[whole.new_start : whole.new_end]
+            hunks = [LineHunk(0, whole.old_len, 0, whole.new_len)]
             if len(was) + len(is_now) <= LARGE_LINES or was == is_now:  # else comparing takes too long here
                 hunks = hunks_between(was, is_now)
             refined += (
-                _Changed(
-                    changed.old + h.old_start,
-                    h.old_len,
-                    changed.new + h.new_start,
-                    h.new_len,
-                    changed.authors,
-                    changed.last,
-                )
-                for h in hunks
+                _Changed(hunk.shifted(whole.old_start, whole.new_start), changed.authors, changed.last)
+                for hunk in hunks
             )
         self._changed = refined
 
@@ -339,10 +319,8 @@ def _joined(one: Authors, other: Authors) -> Authors:
     return tuple(first.items())
 
 
-def _reached(changed: _Changed, hunk: LineHunk) -> bool:
+def _reached(known: LineHunk, hunk: LineHunk) -> bool:
     """Whether a change meets lines that were changed before; at an edge only where one of them has no lines."""
-    start, end = hunk.old_start, hunk.old_start + hunk.old_len
-    top, bottom = changed.new, changed.new + changed.new_len
-    if changed.old_len and changed.new_len and hunk.old_len:
-        return top < end and start < bottom
-    return top <= end and start <= bottom
+    if known.old_len and known.new_len and hunk.old_len:
+        return known.new_start < hunk.old_end and hunk.old_start < known.new_end
+    return known.new_start <= hunk.old_end and hunk.old_start <= known.new_end
