@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 
 from orchestrator.core.errors import NothingToChange
-from orchestrator.core.events.base import ExternalChange, Recorded
-from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import ChangeApplied, path_changes
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow
@@ -207,14 +207,9 @@ class UndoSelection(msgspec.Struct, frozen=True):
 
 
 def made_by(recorded: Recorded) -> list[Made]:
-    """What an event did, path by path."""
-    match recorded.event:
-        case ChangeApplied(paths=paths):
-            return [(item.path, recorded.seq, recorded.agent) for item in paths if not item.directory]
-        case ExternalChange() as event:
-            return [(event.path, recorded.seq, None)]  # nobody's own: a lease's holder is only a likely author
-        case _:
-            return []
+    """What an event did, path by path; an external change is nobody's own: a lease's holder is only a likely author."""
+    agent = recorded.agent if isinstance(recorded.event, ChangeApplied) else None
+    return [(item.path, recorded.seq, agent) for item in path_changes(recorded.event) if not item.directory]
 
 
 def change_of(recorded: Recorded) -> Seq:

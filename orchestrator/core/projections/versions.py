@@ -18,6 +18,7 @@ from orchestrator.core.events.files import (
     ExternalFileCreated,
     ExternalFileRemoved,
     FilesFound,
+    path_changes,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE
@@ -213,17 +214,13 @@ class RecentVersions:
     def apply(self, recorded: RecordedLike) -> None:
         """To be called before the registry folds the event."""
         match recorded.event:
-            case ChangeApplied(paths=paths):
-                who = recorded.agent or OUTSIDE
-                for changed in paths:
+            case ChangeApplied() | ExternalChange() as event:
+                who = event.by if isinstance(event, ExternalChange) else recorded.agent
+                for changed in path_changes(event):
                     if changed.moved_from is not None or changed.binary or changed.directory:
                         self._forget(changed.path)
                     else:
-                        self._add(changed.path, recorded.seq, changed.before, changed.after, who)
-            case ExternalFileChanged(path=path, before=before, after=after, by=by, moved_from=None):
-                self._add(path, recorded.seq, before, after, by or OUTSIDE)
-            case ExternalChange(path=path):
-                self._forget(path)
+                        self._add(changed.path, recorded.seq, changed.before, changed.after, who or OUTSIDE)
             case FilesFound(entries=entries):
                 for found in entries:
                     known = self._registry.get(found.path)
