@@ -12,10 +12,10 @@ from orchestrator.core.events.base import Event, RecordedLike
 class Projection(ABC):
     """A fold over the journal: no I/O, no clock; dropped and replayed it is the same.
 
-    `folds` are the kinds of events that can change it: no other is shown to it. Its whole state are the dicts
-    that its class declares: `_files: dict[…]` is the table `files`, empty at first, and that type reads it back
-    from a snapshot. An entry that changes in place has `copy`. A snapshot holds `part_entries` of a table in one
-    piece.
+    `folds` are the kinds of events that can change it, or their bases: no other is shown to it. Its whole state
+    are the dicts that its class declares: `_files: dict[…]` is the table `files`, empty at first, and that type
+    reads it back from a snapshot. An entry that changes in place has `copy`. A snapshot holds `part_entries` of a
+    table in one piece.
     """
 
     folds: ClassVar[frozenset[type[Event]]]

@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import FoundFile, Signature
-from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.base import Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -41,10 +41,7 @@ class Registry(Projection):
     """Every tracked path; a removed file leaves a tombstone with the version that removed it."""
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
-        {
-            *(FileRead, FilesFound, ChangeApplied, ContentRedacted),
-            *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
-        }
+        {FileRead, FilesFound, ChangeApplied, ContentRedacted, ExternalChange}
     )
     _files: dict[WorkspacePath, FileEntry]
     _removed: dict[WorkspacePath, Seq]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.base import Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -98,8 +98,7 @@ class Sessions(Projection):
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown, NoticeShown),
-            *(ApprovalRequested, ConflictFound, ChangeApplied, TaskBegun, TaskEnded),
-            *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
+            *(ApprovalRequested, ConflictFound, ChangeApplied, ExternalChange, TaskBegun, TaskEnded),
         }
     )
     _sessions: dict[SessionId, Session]

@@ -58,7 +58,9 @@ class State:
             kind = type(recorded.event)
             folds = folds_of.get(kind)
             if folds is None:
-                folds = folds_of[kind] = tuple(item.apply for item in self.projections.values() if kind in item.folds)
+                folds = folds_of[kind] = tuple(
+                    item.apply for item in self.projections.values() if issubclass(kind, tuple(item.folds))
+                )
             for fold in folds:
                 fold(recorded)
             self.head = seq
