@@ -40,7 +40,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     permissions: tuple[PermissionCheck, ...]
     asks: tuple[NeedApproval, ...]  # what a person must say yes to, as far as policy goes by path and action
     crossing: LeaseOverlap
-    superseded: Conflict | None
     shows: Shows
 
 
@@ -126,7 +125,7 @@ class ConflictRecorder:
 
     # --- conflicts that a change supersedes -----------------------------------------
 
-    def named(self, command: Command, wanted: ChangeRequest) -> Conflict | None:
+    def named(self, command: Command, wanted: ChangeRequest) -> Seq | None:
         """The conflict that `supersedes` names. Raises ParameterInvalid."""
         if wanted.supersedes is None:
             return None
@@ -136,12 +135,12 @@ class ConflictRecorder:
             raise ParameterInvalid("supersedes", f"{show(number)} is no conflict about {command.paths[0]}")
         if conflict.agent != wanted.caller.agent:
             raise ParameterInvalid("supersedes", f"{show(number)} is another agent's conflict")
-        return conflict
+        return number
 
     async def supersede(self, attempt: Attempt, change: Seq, plan: Apply) -> None:
         """Close the caller's own conflicts that the change names or covers."""
         wanted = attempt.request
-        named = self._s.state.pending.open_conflict(attempt.superseded.seq) if attempt.superseded is not None else None
+        named = self._s.state.pending.open_conflict(attempt.provenance.supersedes or 0)
         closed = [named] if named is not None else []
         for item in plan.paths:
             for conflict in self._s.state.pending.open_conflicts(item.path):

@@ -67,23 +67,19 @@ class Diffs:
 
         `contents`: of a change that is only planned, what is not kept yet.
         """
-        items = [item for item in paths if not item.directory]
-        sources = {item.path: item for item in items}
-        left = {item.moved_from for item in items if item.moved_from is not None}
-        touched = [item for item in items if item.path not in left or item.after is not None]
+        changes = befores(paths)
         texts: list[str] = []
-        truncated = False
-        for item in touched:
-            source = sources.get(item.moved_from) if item.moved_from is not None else item
-            before = source.before if source is not None else None
-            text, partly = await self._text(item, before, contents, max_lines)
+        lines, truncated = 0, False
+        for item, before in changes:
+            text, partly = await self.of_one(item, before, contents, max_lines=max_lines)
             truncated = truncated or partly
+            if text is None and len(changes) > 1:
+                kind = "binary" if item.binary else "new" if before is None else "changed"
+                text = f"{kind} file {item.path}\n"
             if text is not None:
                 texts.append(text)
-            elif len(touched) > 1:
-                kind = "binary" if item.binary else "new" if before is None else "changed"
-                texts.append(f"{kind} file {item.path}\n")
-            if sum(text.count("\n") for text in texts) > max_lines:
+                lines += text.count("\n")
+            if lines > max_lines:
                 break
         if not texts:
             return None, truncated
@@ -112,16 +108,14 @@ class Diffs:
         return await self._contents.computed(texts.with_proposed, current, proposed)
 
     async def of_one(
-        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
-    ) -> str | None:
-        """Of one path of a plan; `before` is what its file holds now, under whichever path."""
-        text, _ = await self._text(item, before, contents, SHOWN_DIFF_LINES)
-        return cut(text, SHOWN_DIFF_LINES)[0] if text is not None else None
-
-    async def _text(
-        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent], max_lines: int
+        self,
+        item: PathChange,
+        before: Digest | None,
+        contents: Mapping[Digest, NewContent],
+        *,
+        max_lines: int = SHOWN_DIFF_LINES,
     ) -> Shown:
-        """Where the file comes from, and how its lines change."""
+        """As `of`, of one path of a change, with what its file held `before`, under whichever path."""
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
         if before is None or before == item.after or item.binary:
             return renamed, False
@@ -131,7 +125,10 @@ class Diffs:
         body, truncated = await self.between(
             item.path, old, new, gone=item.after is None, hunks=item.hunks, max_lines=max_lines
         )
-        return (f"{renamed or ''}{body}" if body is not None else renamed), truncated
+        if body is None:
+            return renamed, truncated
+        text, partly = cut(f"{renamed or ''}{body}", max_lines)
+        return text, partly or truncated
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
         if item.after is None:
@@ -140,6 +137,15 @@ class Diffs:
         if planned is None:
             return await self._contents.kept_text(item.after)
         return planned.document or decode(planned.data, written=item.encoding)
+
+
+def befores(paths: Iterable[PathChange]) -> list[tuple[PathChange, Digest | None]]:
+    """The files that a change touches, each with what it held before; of a move, the destination."""
+    items = {item.path: item for item in paths if not item.directory}
+    left = {item.moved_from for item in items.values()}
+    touched = [item for item in items.values() if item.path not in left or item.after is not None]
+    sources = [items.get(item.moved_from or item.path) for item in touched]
+    return [(item, source.before if source else None) for item, source in zip(touched, sources, strict=True)]
 
 
 def merge_texts(merged: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:

@@ -22,7 +22,6 @@ from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
-from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
@@ -71,19 +70,19 @@ class ChangePipeline:
 
     async def execute(self, command: Command, request: ChangeRequest) -> ChangeResult:
         """As `change`, with the plan that was decided."""
-        superseded = self._recorder.named(command, request)
+        supersedes = self._recorder.named(command, request)
         await self.leases.wait(request.caller, command.paths, preview=request.preview)
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.hold(command.paths, shared=request.preview))
             for _ in range(TRIES):
                 try:
-                    return await self._once(command, request, superseded, locks)
+                    return await self._once(command, request, supersedes, locks)
                 except (ChangedMeanwhile, RollbackIncomplete, Outrun):
                     continue
         raise CallerBusy(command.paths[0])
 
     async def _once(
-        self, command: Command, request: ChangeRequest, superseded: Conflict | None, locks: AsyncExitStack
+        self, command: Command, request: ChangeRequest, supersedes: Seq | None, locks: AsyncExitStack
     ) -> ChangeResult:
         caller, shows = request.caller, partial(self._s.permissions.readable, request.caller)
         _refuse_hidden(command, shows)
@@ -94,7 +93,7 @@ class ChangePipeline:
         asks = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self._decide(command, facts)
-        provenance = await self._provenance(command, request, outcome, superseded)
+        provenance = await self._provenance(command, request, outcome, supersedes)
         if request.resolves is None and not request.pre_approved:
             outcome = held_for_review(
                 outcome,
@@ -114,7 +113,6 @@ class ChangePipeline:
             permissions=permissions,
             asks=(*asks, *self.rules.uncovers(caller, command.paths)),
             crossing=crossing,
-            superseded=superseded,
             shows=shows,
         )
         match outcome:
@@ -150,7 +148,7 @@ class ChangePipeline:
             }
 
     async def _provenance(
-        self, command: Command, request: ChangeRequest, outcome: Apply | ConflictOutcome, superseded: Conflict | None
+        self, command: Command, request: ChangeRequest, outcome: Apply | ConflictOutcome, supersedes: Seq | None
     ) -> Provenance:
         session = self._s.state.sessions.get(request.caller.session)
         unseen: tuple[UnseenChange, ...] = ()
@@ -162,7 +160,7 @@ class ChangePipeline:
             task=session.task if session else None,
             reason=request.reason,
             reverts=outcome.reverts,
-            supersedes=superseded.seq if superseded else None,
+            supersedes=supersedes,
             resolves=request.resolves,
             unseen=unseen,
         )

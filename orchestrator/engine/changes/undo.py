@@ -23,7 +23,7 @@ from orchestrator.core.decisions.lineage import (
     selection,
 )
 from orchestrator.core.decisions.undo import HistoryMoved, Undo
-from orchestrator.core.errors import Aborted, ParameterInvalid, RevertImpossible, VersionUnknown
+from orchestrator.core.errors import Aborted, ParameterInvalid, RevertImpossible, VersionUnknown, plural
 from orchestrator.core.events.base import ExternalChange, Recorded
 from orchestrator.core.events.codec import tag_of, tags_with
 from orchestrator.core.events.files import (
@@ -40,6 +40,7 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
+from orchestrator.engine.changes.diffs import befores
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
@@ -152,7 +153,7 @@ class Undoer:
             return u.RollbackAnswer(**fields, conflicts=tuple(filter(None, (answer.conflict,))))
         conflicts = tuple(map(show, result.conflicts))
         if conflicts and answer.status in ("applied", "waiting"):
-            fields["message"] += f"; {len(conflicts)} files overlap with later work and wait as conflicts"
+            fields["message"] += f"; in conflict with later work, and waiting: {plural(len(conflicts), 'file')}"
         return u.RollbackAnswer(
             **fields,
             changes=tuple(map(show, plan.reverts)),
@@ -172,19 +173,15 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        diffs, left = self._pipeline.answers.diffs, {change.moved_from for change in plan.paths}
-        held = {change.path: change.before for change in plan.paths}
         room = SHOWN_DIFF_LINES
-        for number, change in enumerate(plan.paths, 1):
-            if change.path in left and change.after is None:
-                continue
+        for number, (change, before) in enumerate(befores(plan.paths), 1):
             if number % FILES == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
             readable = all(self._s.permissions.readable(caller, name) for name in names)
             shown = None
             if readable and room > 0 and not change.binary:
-                shown = await diffs.of_one(change, held.get(change.moved_from or change.path), plan.contents)
+                shown, _ = await self._pipeline.answers.diffs.of_one(change, before, plan.contents)
             room -= shown.count("\n") if shown else 0
             files.append(
                 u.UndoneFile(

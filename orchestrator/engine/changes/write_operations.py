@@ -117,7 +117,7 @@ class Writer:
         old, new = patch.old_path, patch.new_path
         if old is None and patch.whole is not None:
             path = self._s.paths.file(new or "", may_create=True)
-            if self._stands(caller, path):
+            if self._exists(caller, path):
                 return FilePart(path=path, target=path, patch=patch)
             path = self._s.paths.new(new or "")
             return FilePart(path=path, target=path, patch=patch, exists=False)
@@ -132,7 +132,7 @@ class Writer:
         self, request: ChangeRequest, raw: str, content: str, mode: str, *, fenced: bool = False
     ) -> r.ChangeAnswer:
         path = self._s.paths.file(raw, may_create=True)
-        if not self._stands(request.caller, path):
+        if not self._exists(request.caller, path):
             path = self._s.paths.new(raw)
             self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
             note = "" if fenced else f' Mode "create" makes a new {path}.'
@@ -141,7 +141,7 @@ class Writer:
             self._permissions.refuse_early(request.caller, PermissionCheck("write", path))
         return await self._pipeline.change(Write(path=path, content=content, mode=mode, fenced=fenced), request)
 
-    def _stands(self, caller: Caller, path: WorkspacePath) -> bool:
+    def _exists(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether something is there. Where that can't be seen, what policy denies either way is just denied."""
         try:
             return self._s.state.registry.get(path) is not None or self._s.workspace.stat(path) is not None
@@ -238,35 +238,32 @@ class Writer:
         return stat is not None and stat.kind == "directory"
 
 
+FORMS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("search", "replace"), ("expected_count", "fuzzy")),
+    (("start", "end", "expect", "replace"), ()),
+    (("symbol", "content"), ()),
+)
+"""The members that each form of a change must have, and those that it may have."""
+
+
 def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
     """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
-    numbered = {"start": change.start, "end": change.end, "expect": change.expect}
-    given = [name for name, value in numbered.items() if value is not None]
-    if change.symbol is not None or change.content is not None:
-        return _of_symbol(change, at, [*given, *(["search"] if change.search is not None else [])])
-    if change.search is not None and given:
-        raise ParameterInvalid("changes", f"change {at} has both search and {given[0]}", hint=CHANGE_FORMS)
-    if change.replace is None:
-        raise ParameterInvalid("replace", f"is required (change {at})", hint=f"'' removes the passage. {CHANGE_FORMS}")
-    if change.search is not None:
-        fuzzy = rules.fuzzy if change.fuzzy is None else change.fuzzy
-        return Replacement(change.search, change.replace, change.expected_count, fuzzy)
-    if not given:
-        raise ParameterInvalid("search", f"is required (change {at})", hint=CHANGE_FORMS)
-    if change.start is None or change.end is None or change.expect is None:
-        missing = next(name for name, value in numbered.items() if value is None)
-        raise ParameterInvalid(missing, f"is required beside {given[0]} (change {at})", hint=CHANGE_FORMS)
-    if change.fuzzy is not None or change.expected_count != 1:
-        raise ParameterInvalid("changes", f"change {at}: fuzzy and expected_count go with search", hint=CHANGE_FORMS)
-    return LineReplacement(change.start, change.end, change.expect, change.replace)
-
-
-def _of_symbol(change: p.Replacement, at: int, given: list[str]) -> SymbolChange:
-    if change.symbol is None or change.content is None:
-        raise ParameterInvalid("changes", f"change {at}: symbol and content go together", hint=CHANGE_FORMS)
-    if given or change.replace is not None or change.fuzzy is not None or change.expected_count != 1:
-        raise ParameterInvalid("changes", f"change {at} has parts of two forms", hint=CHANGE_FORMS)
-    return SymbolChange(change.symbol, change.content)
+    given = msgspec.to_builtins(change).keys()  # without those at their defaults
+    required, optional = max(FORMS, key=lambda form: len(given & {*form[0]}))
+    missing = [name for name in required if name not in given]
+    if missing:
+        hint = f"'' removes the passage. {CHANGE_FORMS}" if missing == ["replace"] else CHANGE_FORMS
+        raise ParameterInvalid(missing[0], f"is required (change {at})", hint=hint)
+    more = [name for name in given if name not in (*required, *optional)]
+    if more:
+        raise ParameterInvalid("changes", f"change {at} has {more[0]} besides {required[0]}", hint=CHANGE_FORMS)
+    match change:
+        case p.Replacement(symbol=str(symbol), content=str(content)):
+            return SymbolChange(symbol, content)
+        case p.Replacement(start=int(start), end=int(end), expect=str(expect), replace=str(replace)):
+            return LineReplacement(start, end, expect, replace)
+        case p.Replacement(search=search, replace=replace, expected_count=count, fuzzy=fuzzy):
+            return Replacement(search or "", replace or "", count, rules.fuzzy if fuzzy is None else fuzzy)
 
 
 async def parsed_patch(params: p.ApplyPatch) -> ParsedPatch:
