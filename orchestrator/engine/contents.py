@@ -20,7 +20,7 @@ from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.unified_diff import line_hunks
 from orchestrator.ports.journal import EventFilter, Journal
-from orchestrator.ports.workers import Workers
+from orchestrator.ports.machine import Workers
 
 T = TypeVar("T")
 

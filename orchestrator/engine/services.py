@@ -22,8 +22,7 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.machine import Clock, Entropy, Step
-from orchestrator.ports.workers import Parser, Workers
+from orchestrator.ports.machine import Clock, Entropy, Parser, Step, Workers
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024

@@ -123,25 +123,21 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
 
 def segment_bytes(folder: Path, segment: Segment) -> bytes:
     """A file as it was archived. Raises ArchiveMissing, JournalCorrupt."""
-    path = folder / segment.file
-    data = _data(path, f"events @{segment.first} to @{segment.last}")
-    if _digest(data) != segment.digest:
-        raise JournalCorrupt(
-            f"{path} is not the file that was archived: its digest differs",
-            hint="Put the file back from a backup, under the same name; what needs no event in it goes on.",
-        )
-    return data
-
-
-def _data(path: Path, what: str) -> bytes:
+    path, what = folder / segment.file, f"events @{segment.first} to @{segment.last}"
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except FileNotFoundError as error:
         raise ArchiveMissing(
             f"{what}: {path} is not there", hint="Put the file back, from a backup if need be; its name must stay."
         ) from error
     except OSError as error:
         raise ArchiveMissing(f"{what}: {path} can't be read: {error.strerror}", hint="Mend the disk.") from error
+    if _digest(data) != segment.digest:
+        raise JournalCorrupt(
+            f"{path} is not the file that was archived: its digest differs",
+            hint="Put the file back from a backup, under the same name; what needs no event in it goes on.",
+        )
+    return data
 
 
 def _digest(data: bytes) -> Checksum:

@@ -21,7 +21,7 @@ from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
-from orchestrator.ports.workers import OWNER
+from orchestrator.ports.machine import OWNER
 from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Weigher
 
 _REQUEST = msgspec.json.Decoder(Request)

@@ -18,7 +18,7 @@ from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline import parsed_outline, plain_outline
 from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.logs import logger
-from orchestrator.ports.workers import Workers
+from orchestrator.ports.machine import Workers
 
 LIMIT_S = 4.0
 """For one text. 20,000 lines of Python take 0.4 s."""
@@ -43,7 +43,7 @@ class LocalParser:
         self._log = logger("parser")
 
     async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
-        """See `ports.workers.Parser`."""
+        """See `ports.Parser`."""
         language = language_of(path)
         if language is None or len(data) > MOST_PARSED_BYTES:
             return await _plain(data)

@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.fair_queue import FairQueue
 from orchestrator.logs import logger
-from orchestrator.ports.workers import LIMIT_S, OWNER
+from orchestrator.ports.machine import LIMIT_S, OWNER
 from orchestrator.workspace.worker_process import ANSWER, JOB, TAKEN
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def _packed(work: Callable[[], object]) -> bytes:
 
 
 class WorkerPool:
-    """See `ports.workers.Effort`. Starts a worker when there is work and none is free, and replaces one that ended."""
+    """See `ports.Workers`. Starts a worker when there is work and none is free, and replaces one that ended."""
 
     def __init__(self) -> None:
         self._free: list[Worker] = []

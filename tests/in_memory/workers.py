@@ -11,20 +11,20 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.outline import plain_outline
 from orchestrator.core.text.symbols import Outline
-from orchestrator.ports.workers import LIMIT_S
+from orchestrator.ports.machine import LIMIT_S
 
 T = TypeVar("T")
 
 
 class ThreadWorkers:
-    """See `ports.workers.Workers`."""
+    """See `ports.Workers`."""
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         return await to_thread.run_sync(work)
 
 
 class PlainParser:
-    """See `ports.workers.Parser`."""
+    """See `ports.Parser`."""
 
     async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
         document = decode(data)

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from orchestrator.core.errors import SearchNotFound, TextTooCostly
-from orchestrator.ports.workers import OWNER
+from orchestrator.ports.machine import OWNER
 from orchestrator.workspace.workers import WorkerPool
 from tests.workspace import efforts
 
