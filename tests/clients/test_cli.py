@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import resource
 import shlex
 import subprocess
 import sys
@@ -19,9 +21,11 @@ from orchestrator.api import administration as a
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts
 from orchestrator.api.framing import Refusal
+from orchestrator.api.history import TreeEntry
 from orchestrator.api.journal_checks import WorkspaceReport
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.clients.cli import context, main, orchestrator
+from orchestrator.clients.cli.output import NewFolder
 from orchestrator.core.policy.tables import Problem
 from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon
@@ -438,6 +442,28 @@ def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: p
     assert run("up", "--foreground")[0] == 5
     assert became[0][:5] == [sys.executable, "-P", "-m", "orchestrator", "daemon"]
     assert str(workspace) in became[0]
+
+
+# --- where commands write -----------------------------------------------------------------
+
+
+def test_nothing_is_left_of_a_file_that_finds_no_room(tmp_path: Path) -> None:
+    entry = TreeEntry(path="a.txt", version_id="@3", digest="sha256:" + hashlib.sha256(b"abc").hexdigest(), mode="0640")
+    root = os.open(tmp_path, os.O_RDONLY)
+    folder = NewFolder(tmp_path, root)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                folder.write(entry, [b"abc"])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert list(tmp_path.iterdir()) == []
+        assert folder.write(entry, [b"a", b"bc"]) == 3
+    finally:
+        os.close(root)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
 
 
 # --- the terminal's session ---------------------------------------------------------------

@@ -21,12 +21,13 @@ from orchestrator.clients.cli.journal import CSV_COLUMNS, csv_lines
     ("@x", "'@x"),
     ("\tx", "'\tx"),
     ("a\nb", "a\nb"),
+    ("a\u2028b\x85", "a\u2028b\x85"),
     (12, "12"),
     ({"a": "=1"}, '{"a":"=1"}'),
     (-1, "'-1"),
 ])  # fmt: skip
 def test_cell(agent: Any, shown: str) -> None:
-    line = json.dumps({"seq": "@7", "at": 0, "kind": "k", "stream": "s", "agent": agent})
+    line = json.dumps({"seq": "@7", "at": 0, "kind": "k", "stream": "s", "agent": agent}, ensure_ascii=False)
     head, row = csv.reader(io.StringIO(csv_lines(line, header=True), newline=""))
     assert tuple(head) == CSV_COLUMNS
     assert dict(zip(head, row, strict=True))["agent"] == shown

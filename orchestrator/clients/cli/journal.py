@@ -129,7 +129,7 @@ def csv_lines(entries: str, *, header: bool) -> str:
     rows = csv.writer(text)
     if header:
         rows.writerow(CSV_COLUMNS)
-    for line in entries.splitlines():
+    for line in entries.removesuffix("\n").split("\n") if entries else ():  # a text may hold other ends of lines
         entry: dict[str, Any] = json.loads(line)
         changes = entry.get("paths", [])
         for position in ("seq", "approval", "cause"):

@@ -120,6 +120,7 @@ def _copy(file: BinaryIO, entry: TreeEntry, pieces: Iterable[bytes]) -> int:
     for piece in pieces:
         digest.update(piece)
         size += file.write(piece)
+    file.flush()
     if f"sha256:{digest.hexdigest()}" != entry.digest:
         raise ContentMismatch(f"the received content has the hash sha256:{digest.hexdigest()}, not {entry.digest}")
     os.fchmod(file.fileno(), NEW_MODE if entry.mode is None else int(entry.mode, 8))
