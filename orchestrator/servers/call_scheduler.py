@@ -37,28 +37,28 @@ class _Named(msgspec.Struct):
 _NAMED = msgspec.json.Decoder(_Named)
 
 
-class Weigher:
-    """Weighs calls; `size_at` is the size of a file, in bytes, None for a directory or nothing."""
+def is_heavy(
+    operation: AnyOperation,
+    params: bytes | msgspec.Raw,
+    size_at: Callable[[str], int | None],
+    files: Callable[[], int],
+) -> bool:
+    """Whether a call runs one at a time with other heavy calls. Cost: microseconds.
 
-    def __init__(self, size_at: Callable[[str], int | None], files: Callable[[], int]) -> None:
-        self._size_at, self._files = size_at, files
-
-    def heavy(self, operation: AnyOperation, params: bytes | msgspec.Raw) -> bool:
-        """Whether the call runs one at a time with other heavy calls. Cost: microseconds."""
-        size, weight = len(memoryview(params)), operation.weight
-        if weight == "always" or size > HEAVY_BYTES or (weight == "patch" and size > LARGE_PATCH_BYTES):
-            return True
-        try:
-            named = _NAMED.decode(params)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False  # it will be refused
-        if weight == "tree":
-            return named.recursive is not False and self._files() > TREE_FILES
-        path = named.path or named.source
-        size_at = self._size_at(path) if path is not None else None
-        if size_at is None:
-            return weight == "search"
-        return size_at > HEAVY_BYTES
+    `size_at` is the size of a file, in bytes, None for a directory or nothing; `files` is how many there are.
+    """
+    size, weight = len(memoryview(params)), operation.weight
+    if weight == "always" or size > HEAVY_BYTES or (weight == "patch" and size > LARGE_PATCH_BYTES):
+        return True
+    try:
+        named = _NAMED.decode(params)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False  # it will be refused
+    if weight == "tree":
+        return named.recursive is not False and files() > TREE_FILES
+    path = named.path or named.source
+    size_of_file = size_at(path) if path is not None else None
+    return weight == "search" if size_of_file is None else size_of_file > HEAVY_BYTES
 
 
 COMPANY_US = 1_000_000

@@ -22,7 +22,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.machine import OWNER
-from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Weigher
+from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, is_heavy
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
@@ -51,7 +51,6 @@ class Dispatcher:
         self._engine = engine
         self._scheduler = CallScheduler(engine.ticks_us)
         self._heavy = CallScheduler(engine.ticks_us, HEAVY)
-        self._weigher = Weigher(engine.reader.size_at, engine.known_files)
         self.connections: WeakSet[OpenCalls] = WeakSet()
         self._log = logger("servers")
 
@@ -67,8 +66,8 @@ class Dispatcher:
 
     def heavy(self, request: Request) -> bool:
         """Whether a call may wait long for its turn."""
-        operation = BY_NAME.get(request.method)
-        return operation is not None and self._weigher.heavy(operation, request.params)
+        known, engine = BY_NAME.get(request.method), self._engine
+        return known is not None and is_heavy(known, request.params, engine.reader.size_at, engine.known_files)
 
     async def idle(self) -> None:
         """Return as soon as no call is under way and every reply is written."""

@@ -42,17 +42,16 @@ _OMITTED = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems",
 @lru_cache(maxsize=4)
 def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Tool, ...]:
     """The tools of a toolset, in catalogue order."""
-    return tuple(_tool(operation, structured=structured) for operation in toolset(name))
-
-
-def _tool(operation: AnyOperation, *, structured: bool) -> types.Tool:
-    return types.Tool(
-        name=operation.name,
-        description=operation.summary,
-        input_schema=input_schema(operation.struct),
-        output_schema=_output_schema(operation.result) if structured else None,
-        annotations=_annotations(operation),
-        _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
+    return tuple(
+        types.Tool(
+            name=operation.name,
+            description=operation.summary,
+            input_schema=input_schema(operation.struct),
+            output_schema=_output_schema(operation.result) if structured else None,
+            annotations=_annotations(operation),
+            _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
+        )
+        for operation in toolset(name)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.operations import BY_NAME
-from orchestrator.servers.call_scheduler import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, Weigher
+from orchestrator.servers.call_scheduler import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, is_heavy
 
 SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
 
@@ -36,18 +36,16 @@ SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
     ],
 )
 def test_weight(name: str, params: dict[str, Any], files: int, heavy: bool) -> None:
-    weigher = Weigher(SIZES.get, lambda: files)
-    assert weigher.heavy(BY_NAME[name], json.dumps(params).encode()) is heavy
+    assert is_heavy(BY_NAME[name], json.dumps(params).encode(), SIZES.get, lambda: files) is heavy
 
 
 @pytest.mark.parametrize("params", [b"", b"[]", b"{", b'{"path": "\xff"}', b"null"])
 def test_what_is_no_object_is_light(params: bytes) -> None:
-    assert not Weigher(SIZES.get, lambda: 0).heavy(BY_NAME["read_lines"], params)
+    assert not is_heavy(BY_NAME["read_lines"], params, SIZES.get, lambda: 0)
 
 
 def test_every_operation_is_weighed_by_what_it_takes() -> None:
     """Of every operation that takes a path, by the file there."""
-    weigher = Weigher(SIZES.get, lambda: 0)
     named = {
         name: member
         for name, operation in BY_NAME.items()
@@ -56,5 +54,5 @@ def test_every_operation_is_weighed_by_what_it_takes() -> None:
     }
     assert len(named) > 10
     for name, member in named.items():
-        assert weigher.heavy(BY_NAME[name], json.dumps({member: "large.txt"}).encode()), name
-        assert not weigher.heavy(BY_NAME[name], json.dumps({member: "small.txt"}).encode()), name
+        assert is_heavy(BY_NAME[name], json.dumps({member: "large.txt"}).encode(), SIZES.get, lambda: 0), name
+        assert not is_heavy(BY_NAME[name], json.dumps({member: "small.txt"}).encode(), SIZES.get, lambda: 0), name
