@@ -38,6 +38,7 @@ class Found(msgspec.Struct, frozen=True):
 
     hits: tuple[Match, ...]
     total: int
+    lines: int  # of the text
 
 
 class Pattern:
@@ -101,7 +102,7 @@ def search(
             before = tuple(lines[max(at - context_lines, 0) : at])
             after = tuple(lines[at + 1 : at + 1 + context_lines])
             hits.append(Match(at + 1, lines[at], submatches, before, after))
-    return Found(tuple(hits), total)
+    return Found(tuple(hits), total, len(lines))
 
 
 def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, Spans]]:

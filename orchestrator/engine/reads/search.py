@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
@@ -36,16 +35,6 @@ ROW_BYTES, FILE_BYTES = 12, 24
 MIN_LINE = 50
 
 
-class FileMatches(NamedTuple):
-    """What was found in one file, as it is now."""
-
-    path: WorkspacePath
-    version: Seq
-    lines: int
-    matches: Found
-    warnings: tuple[str, ...]
-
-
 class Sweep:
     """How many lines match in each file of a tree, by path."""
 
@@ -54,11 +43,11 @@ class Sweep:
         self.searched = self.unsearched = 0
         self.left_out = 0  # files that policy keeps out
 
-    def add(self, path: WorkspacePath, found: tuple[Found, int] | None) -> None:
+    def add(self, path: WorkspacePath, found: Found | None) -> None:
         """A file was searched; None: it is not text."""
         self.searched += 1
-        if found is not None and found[0].total:
-            self.counts[path] = found[0].total
+        if found is not None and found.total:
+            self.counts[path] = found.total
 
 
 class Searcher:
@@ -87,14 +76,14 @@ class Searcher:
         for path in [path for path in shown if path >= (skip_path or "")]:
             after = skip_line if path == skip_path else 0
             try:
-                found = await self._matches(path, pattern, params, after=after, most=page.left + 1)
+                version, found, warned = await self._matches(path, pattern, params, after=after, most=page.left + 1)
             except PathError:
                 if alone:
                     raise
                 continue  # it is gone by now, or no text
             if alone:
-                sweep.add(path, (found.matches, found.lines))
-            if params.count_only or not page.takes(found, last=path == shown[-1]):
+                sweep.add(path, found)
+            if params.count_only or not page.takes(path, version, found, warned, last=path == shown[-1]):
                 break
         total = sum(sweep.counts.values())
         event = ContentSearched(
@@ -167,8 +156,8 @@ class Searcher:
 
     async def _matches(
         self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int
-    ) -> FileMatches:
-        """The first matching lines of one file as it is now, beyond a line. Raises the PathError family."""
+    ) -> tuple[Seq, Found, tuple[str, ...]]:
+        """The present version, its first matching lines beyond a line, and warnings. Raises the PathError family."""
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=True)
             entry, digest, data = required(present)
@@ -187,7 +176,7 @@ class Searcher:
                 found = wanted(document) if document is not None else None
             if found is None:
                 raise BinaryFile(path, "it is not text")
-            return FileMatches(path, entry.version, found[1], found[0], warnings(present))
+            return entry.version, found, warnings(present)
 
 
 class _Page:
@@ -208,17 +197,16 @@ class _Page:
         """How many more hits were asked for."""
         return self._most - len(self.hits)
 
-    def takes(self, found: FileMatches, *, last: bool) -> bool:
+    def takes(self, path: WorkspacePath, version: Seq, found: Found, warnings: tuple[str, ...], *, last: bool) -> bool:
         """Take the hits of one file, as far as they fit; whether the page goes on after them."""
-        path, left = found.path, found.matches.hits
-        shown = self._fitting(path, list(left[: self.left]))
+        shown = self._fitting(path, list(found.hits[: self.left]))
         if shown:
             self.hits += [_hit(path, match, self._widest) for match in shown]
-            self.versions[path] = show(found.version)
-            self.warnings += found.warnings
-            if found.version != NO_VERSION:
-                self.seen.append(_seen(path, found.version, shown, found.lines, self._widest))
-        if len(left) > len(shown):
+            self.versions[path] = show(version)
+            self.warnings += warnings
+            if version != NO_VERSION:
+                self.seen.append(_seen(path, version, shown, found.lines, self._widest))
+        if len(found.hits) > len(shown):
             self.more = f"{shown[-1].line}:{path}" if shown else _last_cursor(self.hits) or self._cursor
         elif not self.left and not last:
             self.more = _last_cursor(self.hits)
@@ -245,13 +233,12 @@ def found_in(
     invert: bool = False,
     max_hits: int = 0,
     after: int = 0,
-) -> tuple[Found, int] | None:
-    """Search a text: what was found, and how many lines it has; None if the bytes are none."""
+) -> Found | None:
+    """Search a text; None if the bytes are none."""
     document = decode(text, like=known.written or known.like) if isinstance(text, bytes) else text
     if document is None:
         return None
-    found = search(document.lines, pattern, context_lines=context_lines, invert=invert, max_hits=max_hits, beyond=after)
-    return found, document.line_count
+    return search(document.lines, pattern, context_lines=context_lines, invert=invert, max_hits=max_hits, beyond=after)
 
 
 def _hit(path: WorkspacePath, match: Match, widest: int) -> r.Hit:

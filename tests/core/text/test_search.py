@@ -27,7 +27,7 @@ from tests.core.text.strategies import file_bytes, plain_lines, quick
 def test_pattern(line: str, text: str, case_sensitive: bool, word: bool, spans: list[tuple[int, int]]) -> None:
     pattern = Pattern(text, case_sensitive=case_sensitive, word=word)
     found = search(["-", line, "-"], pattern, context_lines=0)
-    assert found == Found((Match(2, line, tuple(spans), (), ()),) if spans else (), int(bool(spans)))
+    assert found == Found((Match(2, line, tuple(spans), (), ()),) if spans else (), int(bool(spans)), 3)
     assert pattern.maybe(line.encode()) or not spans
 
 
@@ -36,8 +36,8 @@ def test_context_counts_and_invert() -> None:
     found = search(lines, Pattern("x"), context_lines=1, max_hits=2)
     assert found.total == 3
     assert found.hits == (Match(1, "x1", ((0, 1),), (), ("x2",)), Match(2, "x2", ((0, 1),), ("x1",), ("b",)))
-    assert search(lines, Pattern("x"), invert=True) == Found((Match(3, "b", (), ("x1", "x2"), ("x3",)),), 1)
-    assert search([], Pattern("x")) == search([], Pattern("x"), invert=True) == Found((), 0)
+    assert search(lines, Pattern("x"), invert=True) == Found((Match(3, "b", (), ("x1", "x2"), ("x3",)),), 1, 4)
+    assert search([], Pattern("x")) == search([], Pattern("x"), invert=True) == Found((), 0, 0)
 
 
 @pytest.mark.parametrize("text", ["", "a\nb", "a\r"])
