@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -58,6 +59,18 @@ async def test_an_approval_shows_all_that_the_yes_is_for(daemon: RunningDaemon) 
         assert (cut.diff or "").count("\n") == 20_000
     assert "the diff goes on" not in cli(daemon, command=("show", short))
     assert cli(daemon, command=("show", long)).endswith("… the diff goes on\n")
+
+
+async def test_an_approval_shows_created_and_binary_files_too(daemon: RunningDaemon) -> None:
+    data = bytes(range(256))
+    (daemon.workspace / "logo.bin").write_bytes(data)
+    patch = "".join(f"--- /dev/null\n+++ b/{n}/Makefile\n@@ -0,0 +1,2 @@\n+{n}:\n+\techo {n}\n" for n in "ab")
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        shown = await person.approvals_show((await alice.apply_patch(patch)).approval or "")
+        assert shown.diff == patch
+        removed = await person.approvals_show((await alice.delete_file("logo.bin")).approval or "")
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        assert removed.diff == f"binary file logo.bin\nbefore: 256 bytes, {digest}\nafter: no file\n"
 
 
 async def test_an_approval_says_which_files_changed_since_it_was_asked_for(daemon: RunningDaemon) -> None:

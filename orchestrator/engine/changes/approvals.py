@@ -257,9 +257,8 @@ class ApprovalService:
 
     async def _info(self, approval: Approval, *, whole: bool) -> ApprovalInfo:
         paths, diff, truncated = approval.request.paths, None, False
-        if whole:
-            diff, truncated = await self._answers.diffs.of(paths, max_lines=APPROVAL_DIFF_LINES)
-            diff = diff or await self._created(approval)
+        if whole and approval.request.read_version is None:
+            diff, truncated = await self._answers.diffs.of(paths, max_lines=APPROVAL_DIFF_LINES, whole=True)
         known = self._s.state.registry.get
         entries = {item: known(item.path) for item in paths if approval.request.read_version is None}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
@@ -279,15 +278,6 @@ class ApprovalService:
             diff_truncated=truncated,
             changed_since=tuple(changed),
         )
-
-    async def _created(self, approval: Approval) -> str | None:
-        """A person sees the whole of a file that would be created."""
-        item = approval.request.paths[0]
-        document = await self._s.contents.kept_text(item.after) if item.before is None else None
-        if document is None:
-            return None
-        rows = "".join(f"+{line}\n" for line in document.lines)
-        return f"--- /dev/null\n+++ b/{item.path}\n@@ -0,0 +1,{document.line_count} @@\n{rows}"
 
     async def _reason(self, seq: Seq) -> str:
         request = await self._s.notes.event(seq, ApprovalRequested)

@@ -62,10 +62,12 @@ class Diffs:
         contents: Mapping[Digest, NewContent] = NOTHING,
         *,
         max_lines: int = SHOWN_DIFF_LINES,
+        whole: bool = False,
     ) -> Shown:
         """One diff of a change, cut to `max_lines`; None for one created or binary file.
 
-        `contents`: of a change that is only planned, what is not kept yet.
+        `contents`: of a change that is only planned, what is not kept yet. `whole`: for who decides, with all lines
+        of created files, and the sizes and hashes of binary ones.
         """
         changes = befores(paths)
         texts: list[str] = []
@@ -73,7 +75,9 @@ class Diffs:
         for item, before in changes:
             text, partly = await self.of_one(item, before, contents, max_lines=max_lines)
             truncated = truncated or partly
-            if text is None and len(changes) > 1:
+            if not text and whole:
+                text = await self._whole(item, before)
+            elif text is None and len(changes) > 1:
                 kind = "binary" if item.binary else "new" if before is None else "changed"
                 text = f"{kind} file {item.path}\n"
             if text is not None:
@@ -81,8 +85,8 @@ class Diffs:
                 lines += text.count("\n")
             if lines > max_lines:
                 break
-        if not texts:
-            return None, truncated
+        if len(changes) <= 1:
+            return (texts[0] if texts else None), truncated
         text, partly = cut("".join(texts), max_lines)
         return text, partly or truncated
 
@@ -129,6 +133,19 @@ class Diffs:
             return renamed, truncated
         text, partly = cut(f"{renamed or ''}{body}", max_lines)
         return text, partly or truncated
+
+    async def _whole(self, item: PathChange, before: Digest | None) -> str:
+        """A created file with all its lines; where there are none to show, the sizes and hashes of its contents."""
+        created = await self._contents.kept_text(item.after) if before is None else None
+        if created is not None:
+            rows = "".join(f"+{line}\n" for line in created.lines)
+            return f"--- /dev/null\n+++ b/{item.path}\n@@ -0,0 +1,{created.line_count} @@\n{rows}"
+        text = f"{'binary' if item.binary else 'changed'} file {item.path}\n"
+        for name, digest in (("before", before), ("after", item.after)):
+            data = await self._contents.get(digest) if digest is not None else None
+            size = f"{len(data)} bytes, " if data is not None else ""
+            text += f"{name}: {size}{digest or 'no file'}\n"
+        return text
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
         if item.after is None:
