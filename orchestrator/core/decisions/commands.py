@@ -22,7 +22,7 @@ from orchestrator.core.decisions.decision import (
     written,
 )
 from orchestrator.core.decisions.structure import Change
-from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
+from orchestrator.core.errors import FileExists, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import EMPTY, decode
@@ -209,8 +209,7 @@ def _of_files(changes: tuple[PathChange, ...], first: Facts, directory: Workspac
 
 def _present(here: Facts) -> Held:
     """What is to be taken away: the present version, if any is known to the caller. Raises FileNotFound, StaleBase."""
-    if here.held is None:
-        raise FileNotFound(here.path, "there is no such file")
+    held = here.required()
     if here.base is not None and not here.base_is_current:
         base, current = show(here.base.version), show(here.version or 0)
         raise StaleBase(
@@ -218,7 +217,7 @@ def _present(here: Facts) -> Held:
             details={"path": here.path, "base": base, "current": current},
             hint="Read it again, then delete or move that version.",
         )
-    return here.held
+    return held
 
 
 class Resolve(OnePath, frozen=True, kw_only=True):

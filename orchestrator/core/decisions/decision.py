@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.change import Directories, Fit, PathChange
 from orchestrator.core.content import LineHunk, Region, digest_of
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
@@ -60,6 +60,12 @@ class Facts(msgspec.Struct, frozen=True):
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
     edits: EditRules | None = None  # what policy lets a merge resolve; None: nothing, it merges as git does
     error: OrchestratorError | None = None  # why it can't be read: no regular file, or too large a one
+
+    def required(self) -> Held:
+        """What is held. Raises FileNotFound."""
+        if self.held is None:
+            raise FileNotFound(self.path, "there is no such file")
+        return self.held
 
     @property
     def base_is_current(self) -> bool:

@@ -26,7 +26,6 @@ from orchestrator.core.errors import (
     ChangesConflict,
     ChangesOverlap,
     FileExists,
-    FileNotFound,
     NothingToChange,
     PatchInvalid,
     SearchAmbiguous,
@@ -170,8 +169,7 @@ def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
 
 def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
     """The hunks. Without a base, each must be in the file exactly once, else raises BaseRequired."""
-    if facts.held is None:
-        raise FileNotFound(facts.path, "there is no such file")
+    facts.required()
 
     def locate(document: Document, *, lenient: bool) -> Found:
         if facts.base is None:
@@ -189,8 +187,8 @@ def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
 
 def _replace_whole(patch: FilePatch, facts: Facts) -> Outcome:
     """As a write of the whole content. A deletion that quotes lines must quote all of them, as its author saw them."""
-    if patch.old_path is not None and facts.held is None:
-        raise FileNotFound(facts.path, "there is no such file")
+    if patch.old_path is not None:
+        facts.required()
     outcome = rebase.truncate(patch.whole or "", facts)
     if isinstance(outcome, Need) or facts.base is None:
         return outcome
@@ -207,9 +205,7 @@ def _replace_whole(patch: FilePatch, facts: Facts) -> Outcome:
 
 def _delete(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     """A patch to /dev/null: its hunks must remove every line."""
-    here, held = facts[item.path], facts[item.path].held
-    if held is None:
-        raise FileNotFound(item.path, "there is no such file")
+    here, held = facts[item.path], facts[item.path].required()
     if not item.patch.hunks:
         if held.data and not item.patch.drops:
             raise ChangesConflict(f"the patch removes {item.path} as empty, but it holds {len(held.data)} bytes")
@@ -240,9 +236,7 @@ def _with_bits(outcome: Outcome, patch: FilePatch, held: Held | None) -> Outcome
 
 
 def _only_bits(patch: FilePatch, facts: Facts) -> Apply:
-    held = facts.held
-    if held is None:
-        raise FileNotFound(facts.path, "there is no such file")
+    held = facts.required()
     mode = _bits(held.mode, executable=bool(patch.executable))
     if mode == held.mode:
         raise NothingToChange(f"{facts.path} has these permission bits already")

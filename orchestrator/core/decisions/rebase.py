@@ -17,7 +17,7 @@ from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, ThreeWay, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, Source, written
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, written
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.errors import (
     BaseRequired,
@@ -188,11 +188,11 @@ def _merged(
     merged = merge_automatically(lines, path=facts.path, rules=rules)
     if not rules or (isinstance(merged, AutomaticMerge) and merged.beyond is None) or language_of(facts.path) is None:
         return merged
-    texts = (_encoded(old, facts.path), held.data, _encoded(new, facts.path))
-    sources = [Source(facts.path, digest_of(data), data) for data in texts]
-    if missing := tuple(source for source in sources if source.digest not in facts.outlines):
-        return Need(outlines=missing)
-    outlines = ThreeWay(*(facts.outlines[source.digest] for source in sources))
+    texts = [_encoded(old, facts.path), held.data, _encoded(new, facts.path)]
+    digests = [digest_of(data) for data in texts]
+    if (needed := facts.need_outlines(dict(zip(digests, texts, strict=True)))) is not None:
+        return needed
+    outlines = ThreeWay(*(facts.outlines[digest] for digest in digests))
     return merge_automatically(lines, outlines, path=facts.path, rules=rules)
 
 
