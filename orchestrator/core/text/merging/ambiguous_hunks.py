@@ -45,10 +45,8 @@ class Slide(msgspec.Struct, frozen=True):
 def ambiguous_hunks(texts: LineMerge) -> tuple[Region, ...]:
     """Where a change base → proposed replaces or removes lines that may be others of `current` too; ascending.
 
-        Lines that it only adds are between their neighbours, and count for nothing. Nor does a place
-    Nor does a place
-        where all readings come to the same text. Cost: as of `clusters`, then O(lines) at most.
-        Cost: two of `diff`, then O(lines) at most.
+    Lines that it only adds are between their neighbours, and count for nothing. Nor does a place
+    where all readings come to the same text. Cost: two of `diff`, then O(lines) at most.
     """
     base, current, proposed = texts
     found = texts.clusters
