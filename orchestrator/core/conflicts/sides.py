@@ -157,16 +157,15 @@ def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed conflicts with a newer content of the file, or has no sure place in it."""
     texts = LineMerge(base, current, proposed)
     merged = texts.merged()
+    if isinstance(merged, Merged):
+        merged = doubts(texts, merged.lines) or merged
     if isinstance(merged, MergeConflict):
         return Rebased(merged.regions)
-    if (doubt := doubts(texts, merged.lines)) is not None:
-        return Rebased(doubt.regions)
-    if merged.lines == tuple(current):
-        if not removed_already(texts):
-            return Rebased((spanned(base, current, proposed),))
-        return Rebased((), merged.lines)
-    regions = ambiguous_hunks(texts)
-    return Rebased(regions) if regions else Rebased((), merged.lines)
+    if merged.lines != tuple(current):
+        regions = ambiguous_hunks(texts)
+    else:
+        regions = () if removed_already(texts) else (spanned(base, current, proposed),)
+    return Rebased(regions, () if regions else merged.lines)
 
 
 def spanned(base: Lines, current: Lines, proposed: Lines) -> Region:
