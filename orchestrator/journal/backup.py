@@ -9,8 +9,8 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
     """
     made = _prepared(target)
     try:
-        with _naming_target(target):
+        with naming_trouble(target):
             journal = _copy_database(state_dir / FILE_NAME, target / FILE_NAME)
             copy_parts(state_dir, target)
             sync_tree(target)
@@ -68,8 +68,13 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
             sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
             manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
             publish(msgspec.json.format(manifest, indent=1) + b"\n", target / f"{MANIFEST}.part", target / MANIFEST)
-    except BaseException:
+    except BaseException as error:
         _clear(target, itself=made)
+        if isinstance(error, OSError):
+            trouble = system_trouble(error, f"{target} was not written, and what was written of it is removed again")
+            raise trouble or BackupRefused(
+                f"{target} can't be written: {error.strerror}", hint="Name another folder."
+            ) from error
         raise
     return BackupAnswer(
         directory=str(target),
@@ -178,19 +183,6 @@ def _clear(target: Path, *, itself: bool) -> None:
             item.unlink(missing_ok=True)
     if itself:
         target.rmdir()
-
-
-@contextmanager
-def _naming_target(target: Path) -> Iterator[None]:
-    """Errors of the target's disk as ours: what was written of the backup is removed again."""
-    try:
-        with naming_trouble(target):
-            yield
-    except OSError as error:
-        trouble = system_trouble(error, f"{target} was not written, and what was written of it is removed again")
-        raise trouble or BackupRefused(
-            f"{target} can't be written: {error.strerror}", hint="Name another folder."
-        ) from error
 
 
 # --- restoring ----------------------------------------------------------------------------

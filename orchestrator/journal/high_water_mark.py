@@ -17,7 +17,7 @@ import msgspec
 from orchestrator.core.errors import JournalBehind
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.journal.database_file import naming_trouble, sql
-from orchestrator.journal.segments import Archive, segments_of
+from orchestrator.journal.segments import Archive, segment_with
 from orchestrator.journal.state_files import sync_directory
 
 EVERY = 200
@@ -154,10 +154,8 @@ def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archiv
 def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:
     """The hash of an event, archived or not, in hex. Blocking."""
     with naming_trouble("the journal"):
-        rows = connection.execute(sql("event"), (seq,)).fetchall()
-        for segment in segments_of(connection):
-            if segment.first <= seq <= segment.last:
-                rows = archive.select(segment, sql("event"), (seq,))
+        segment, query = segment_with(connection, seq), sql("event")
+        rows = archive.select(segment, query, (seq,)) if segment else connection.execute(query, (seq,)).fetchall()
     return rows[0][17].hex() if rows else None
 
 

@@ -67,19 +67,24 @@ def pieces(
     Raises ArchiveMissing, JournalCorrupt, JournalTooNew.
     """
     query = sql("replay")
-    while after < until:
-        segment = next((item for item in segments_of(connection) if item.first <= after + 1 <= item.last), None)
-        if segment is not None:
-            found = replayed(archive.select(segment, query, (after, until, -1)))
-        else:
-            with naming_trouble("the journal"):
+    with naming_trouble("the journal"):
+        while after < until:
+            segment = segment_with(connection, after + 1)
+            if segment is not None:
+                found = replayed(archive.select(segment, query, (after, until, -1)))
+            else:
                 found = replayed(connection.execute(query, (after, until, most or PIECE)).fetchall())
-            if any(item.first <= after + 1 <= item.last for item in segments_of(connection)):
-                continue  # archived between the two queries
-        if not found:
-            return
-        yield found
-        after = found[-1].seq
+                if segment_with(connection, after + 1) is not None:
+                    continue  # archived between the two queries
+            if not found:
+                return
+            yield found
+            after = found[-1].seq
+
+
+def segment_with(connection: sqlite3.Connection, seq: int) -> Segment | None:
+    """The segment that an event is in."""
+    return next((item for item in segments_of(connection) if item.first <= seq <= item.last), None)
 
 
 def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:

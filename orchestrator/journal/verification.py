@@ -22,7 +22,7 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with
 from orchestrator.journal.high_water_mark import hash_at
-from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database, segment_bytes, segments_of
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database, segment_bytes, segment_with
 from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshot_table import snapshot_problems
 from orchestrator.journal.versions import add_versions, table_differences
@@ -85,13 +85,13 @@ class ChainVerifier:
     def events(self) -> Iterator[str | None]:
         """Every event up to the end, archived or not; they may move into a file meanwhile."""
         while (at := self.walk.end[0]) < self._until:
-            segment = self._segment_after(at)
+            segment = segment_with(self._db, at + 1)
             if segment is not None:
                 yield from self.archived(segment)
                 continue
             rows = self._db.execute(sql("events_between"), (at, self._until, SLICE)).fetchall()
             if not rows or rows[0][0] > at + 1:
-                if self._segment_after(at) is not None:
+                if segment_with(self._db, at + 1) is not None:
                     continue  # moved between the two queries
                 if not rows:
                     missing = f"@{at + 1}" + (f" to @{self._until}" if self._until > at + 1 else "")
@@ -100,9 +100,6 @@ class ChainVerifier:
             for row in rows:
                 yield from self.take(row)
             yield None
-
-    def _segment_after(self, seq: int) -> Segment | None:
-        return next((item for item in segments_of(self._db) if item.first == seq + 1), None)
 
     def take(self, row: Any) -> Iterator[str]:
         """One event more."""

@@ -74,13 +74,8 @@ class LocalParser:
 
 
 async def _plain(data: bytes) -> Outline | None:
-    work = partial(_outlined_plainly, data)
+    work = partial(outlined, None, data)
     return await to_thread.run_sync(work) if len(data) > OFF_LOOP_BYTES else work()
-
-
-def _outlined_plainly(data: bytes) -> Outline | None:
-    document = decode(data)
-    return plain_outline(document.lines) if document is not None else None
 
 
 CHUNK_BYTES = 64 * 1024
@@ -137,7 +132,7 @@ def load(name: str) -> Grammar | None:
         return None
 
 
-def outlined(language: str, data: bytes, limit_s: float) -> Outline | None:
+def outlined(language: str | None, data: bytes, limit_s: float = LIMIT_S) -> Outline | None:
     """The outline of a file's bytes; None where they are no text.
 
     Without a grammar, or when parsing takes over half of the time: by indentation and headings.
@@ -145,7 +140,7 @@ def outlined(language: str, data: bytes, limit_s: float) -> Outline | None:
     document = decode(data)
     if document is None:
         return None
-    grammar = load(language)
+    grammar = load(language) if language is not None else None
     parsed = _parsed(grammar, document, limit_s / 2) if grammar is not None else None
     return parsed if parsed is not None else plain_outline(document.lines)
 
