@@ -97,7 +97,7 @@ class FileAccess(OperationMethods):
     ) -> AsyncIterator[Self]:
         """Connect to the workspace's daemon, waited for while it starts; without agent and token as the person.
 
-        `socket`: where it listens, for whoever knows.
+        `socket`: where it listens; then it is not looked for.
 
         Raises DaemonUnreachable, WorkspaceUnknown, RemoteError.
         """

@@ -37,7 +37,7 @@ NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
 """Prefixes of variables that no policy passes on: a session, an approver code, and what decides which code runs."""
 
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
-"""The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
+"""The environment the daemon gets beside what its policy names for plugins: no more of the starter's."""
 
 
 class RemoteError(OrchestratorError):
@@ -69,7 +69,7 @@ class WorkspaceDaemon:
     """The daemon of a workspace: found, waited for, or started.
 
     `state_dir`: where it has to keep its state, if that matters. `timeout_s` (None: as long as it takes) bounds the
-    waiting, and `doing` hears meanwhile what a start is at.
+    waiting, and `doing` is called meanwhile with what a start is at.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class WorkspaceDaemon:
                 try:
                     return self._start(wanted, options), True
                 except RemoteError as error:
-                    # Whoever was started before us, and was not heard of, has the state directory by now.
+                    # Another daemon was started before ours, and holds the state directory by now.
                     if error.code != "workspace_held" or processes.holder_of(wanted) is None:
                         raise
             return found, False

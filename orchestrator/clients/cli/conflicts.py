@@ -52,7 +52,7 @@ def conflicts_list(settings: Settings, params: c.ListConflicts) -> int:
 @click.argument("conflict", metavar="@N")
 @click.pass_obj
 def conflicts_show(settings: Settings, conflict: str) -> int:
-    """One conflict: where it overlaps, the diff from the current content to the proposed, what reviewers said."""
+    """One conflict: where it overlaps, the diff from the current content to the proposed, what reviewers answered."""
     return settings.show(_find(settings, conflict))
 
 
@@ -132,7 +132,7 @@ def _edited(found: c.ConflictInfo) -> str:
         click.edit(filename=str(place))
         content = text_of(str(place))
     if not content.strip() or content == found.marked:
-        raise EditEmpty("the file came back empty" if not content.strip() else "the file came back unchanged")
+        raise EditEmpty(f"the file was saved {'unchanged' if content.strip() else 'empty'}")
     if _MARKER.search(content):
         raise MarkersLeft("a conflict marker is left in the file")
     return content

@@ -150,7 +150,7 @@ def parameters(
 
 
 def _parts(kind: msgspec.inspect.Type) -> tuple[str, list[msgspec.inspect.Type]]:
-    """What is said of a type, and the types that it may be, without None."""
+    """A type's description, and the types that it may be, without None."""
     if isinstance(kind, Metadata):
         about, kinds = _parts(kind.type)
         return (kind.extra_json_schema or {}).get("description", about), kinds

@@ -36,7 +36,7 @@ COMMANDS = {operation.name: operation.words for operation in OPERATIONS if opera
 
 _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
 _FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
-"""What only an agent can send; a conflict's commands stand below its message."""
+"""What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 _WHY = {
