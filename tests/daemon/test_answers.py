@@ -25,6 +25,8 @@ def sayless(value: Any, at: str = "") -> list[str]:
     found = []
     if isinstance(value, dict):
         for name, member in value.items():
+            if name == "exists":
+                continue  # of an absent file it is all that there is to say
             if member is None or member is False or member in ("", [], {}):
                 found.append(f"{at}.{name}")
             elif name not in RECORDED:
