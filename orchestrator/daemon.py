@@ -20,7 +20,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
-from orchestrator.api.failures import rejection
+from orchestrator.api.framing import rejection
 from orchestrator.api.processes import ProcessLock, hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.events.base import Origin

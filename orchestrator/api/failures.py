@@ -1,4 +1,4 @@
-"""Errors as callers see them, and parameters as callers send them."""
+"""Parameters as callers send them, and what is wrong with those that can't be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.api.framing import UNREADABLE, Rejection, refusal, refused_text
+from orchestrator.api.framing import UNREADABLE, refused_text
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
@@ -52,11 +52,6 @@ _OF_CHANGE = ("search", "replace", "expected_count")
 
 _IN_CHANGES = {*_OF_CHANGE, "replace_all", "symbol", "content", "start", "end", "expect", *chain(*_EDIT_NAMES)}
 """What belongs into a change, and is no parameter of the call."""
-
-
-def rejection(error: e.OrchestratorError) -> Rejection:
-    """The wire form of an error before any call."""
-    return Rejection(**msgspec.structs.asdict(refusal(error)))
 
 
 def operation_named(name: str) -> AnyOperation:

@@ -73,12 +73,6 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shown: str | None = None  # file lines, as reads show them
 
 
-class Rejection(Refusal, frozen=True, kw_only=True, omit_defaults=False):
-    """The answer to a preamble that is refused, and to who started a daemon that can't serve."""
-
-    ok: Literal[False] = False
-
-
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One call. `params` stays raw until the operation is known."""
 
@@ -147,6 +141,11 @@ def refusal(error: OrchestratorError) -> Refusal:
     """The wire form of an error, without details that are null, false or empty."""
     details = {name: value for name, value in error.details.items() if value or (value == 0 and value is not False)}
     return Refusal(code=error.code, message=error.message, hint=error.hint, details=details, shown=error.shown)
+
+
+def rejection(error: OrchestratorError) -> dict[str, Any]:
+    """The answer to a preamble that is refused, and to who started a daemon that can't serve."""
+    return {"ok": False, **msgspec.to_builtins(refusal(error))}
 
 
 PATHS = frozenset({"path", "source", "destination"})

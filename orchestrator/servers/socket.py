@@ -15,7 +15,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from orchestrator.api import framing as f
 from orchestrator.api import processes
-from orchestrator.api.failures import parse_params, rejection
+from orchestrator.api.failures import parse_params
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.core import errors as e
@@ -159,7 +159,7 @@ class SocketServer:
             await self._engine.calls.refuse(None, "connect", error)
         except e.OrchestratorError as unnoted:
             error = unnoted
-        await lines.send(_ENCODER.encode(rejection(error)) + b"\n")
+        await lines.send(_ENCODER.encode(f.rejection(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
         open_calls = OpenCalls(self._dispatcher)

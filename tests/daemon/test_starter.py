@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.failures import rejection
+from orchestrator.api.framing import rejection
 from orchestrator.api.locations import POLICY_FILE
 from orchestrator.core.errors import PolicyInvalid, WorkspaceNested
 from orchestrator.daemon import Starter, why_not_served
