@@ -1,10 +1,11 @@
-"""A request and a conflict end once, whoever answers them at the same time."""
+"""Answers to requests and conflicts: each ends once, whoever answers at the same time, and keeps nobody waiting."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -36,6 +37,7 @@ from orchestrator.engine.conflicts.proposals import ConflictClosed, Proposals
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
+from orchestrator.ports.machine import LIMIT_S
 from tests.engine.parts import pipeline_of
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workers import PlainParser, ThreadWorkers
@@ -141,3 +143,36 @@ async def test_a_request_that_is_denied_is_not_granted(services: Services, monke
     no = a.Deny(approval=show(seq), approver=code)
     await approvals.deny(PERSON, Call(operation=a.DENY, params=no), no)
     assert await events_of(services, ApprovalGranted, ApprovalDenied) == [ApprovalDenied]
+
+
+async def test_a_large_change_is_rebased_beside_the_event_loop(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file changed elsewhere while the request waited for a yes."""
+    lines = [f"line {number}\n" for number in range(20_000)]
+    before, after = "".join(lines).encode(), "".join([*lines, "asked for\n"]).encode()
+    workspace, work = services.workspace, services.workers.run
+    assert isinstance(workspace, MemoryWorkspace)
+    workspace.put(FILE, "".join(["changed since\n", *lines[1:]]).encode())
+    asked = ApprovalRequested(
+        provenance=Provenance(operation="edit_file"),
+        paths=(PathChange(FILE, digest_of(before), digest_of(after)),),
+        rule="ask",
+        permissions=(PermissionCheck("write", FILE),),
+        expires_at=services.clock.now_ms() + 60_000,
+    )
+    blobs = tuple((digest_of(data), data) for data in (before, after))
+    recorded = await services.journal.append(AppendBatch((NewEvent(f"approval:{FILE}", asked),), BOB, blobs))
+    decided = []
+
+    async def counted(part: Callable[[], Any], *, limit_s: float = LIMIT_S) -> Any:
+        decided.append(part)
+        return await work(part, limit_s=limit_s)
+
+    monkeypatch.setattr(services.workers, "run", counted)
+    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    yes = a.Approve(approval=show(recorded[0].seq), approver=await gate.create())
+    answer = await ApprovalService(services, pipeline_of(services), gate).approve(
+        PERSON, Call(operation=a.APPROVE, params=yes), yes
+    )
+    assert (answer.status, answer.rung, len(decided)) == ("waiting", "merged", 1)

@@ -25,7 +25,7 @@ from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import FileExists, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.read_sets import Rule
-from orchestrator.core.text.encoding import EMPTY, decode
+from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.core.text.forms.blocks import check_whole
 from orchestrator.core.text.forms.left_out import refuse_elided, refuse_elided_whole
 
@@ -95,6 +95,16 @@ class Edit(OnePath, frozen=True, kw_only=True):
         if document is not None:
             refuse_elided(self.changes, document.lines, self.path)
         return rebase.edit(self.changes, here)
+
+
+class Rebase(OnePath, frozen=True, kw_only=True):
+    """A change of a whole text that was decided on another content than the present one."""
+
+    old: Document
+    new: Document
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        return rebase.rebase(self.old, self.new, facts[self.path], anchors=())
 
 
 class Write(OnePath, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow, Approve, Deny
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, NewContent
-from orchestrator.core.decisions.rebase import rebase
+from orchestrator.core.decisions.commands import Rebase
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import (
@@ -25,7 +25,6 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Approval
-from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.conflict_recorder import found_of
@@ -191,7 +190,7 @@ class ApprovalService:
         if old and new and item.before and here.held:
             onto = msgspec.structs.replace(here, base=Base(version or Seq(0), item.before))
             try:
-                outcome = await self._rebased(old, new, onto)
+                outcome = await self._pipeline.decide(Rebase(path=item.path, old=old, new=new), {item.path: onto})
             except NothingToChange as error:
                 await self._expire_due(approval, "base_changed", error.message)
                 return
@@ -206,12 +205,6 @@ class ApprovalService:
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
         await self._s.notes.append(self._origin(approval), (approval.stream, expired), (f"conflict:{item.path}", found))
-
-    async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
-        """Raises NothingToChange."""
-        while isinstance(outcome := rebase(old, new, onto, anchors=()), Need):
-            onto = msgspec.structs.replace(onto, outlines=await self._pipeline.outlines(outcome.outlines))
-        return outcome
 
     async def _renew(
         self, approval: Approval, provenance: Provenance, plan: Apply, asks: Sequence[NeedApproval] = ()

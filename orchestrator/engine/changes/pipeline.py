@@ -92,7 +92,7 @@ class ChangePipeline:
         permissions = command.required_permissions(facts)
         asks = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
-        outcome = await self._decide(command, facts)
+        outcome = await self.decide(command, facts)
         provenance = await self._provenance(command, request, outcome, supersedes)
         if request.resolves is None and not request.pre_approved:
             outcome = held_for_review(
@@ -128,7 +128,8 @@ class ChangePipeline:
 
     # --- deciding -------------------------------------------------------------------
 
-    async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | ConflictOutcome:
+    async def decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | ConflictOutcome:
+        """Raises CallerError. Large texts are compared in a thread or a worker."""
         while True:
             if costly(command, facts):
                 outcome: Outcome = await self._s.workers.run(partial(command.decide, facts))
@@ -141,7 +142,7 @@ class ChangePipeline:
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
-            parsed = await self.outlines(outcome.outlines)
+            parsed = await self._outlines(outcome.outlines)
             facts = {
                 path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})
                 for path, f in facts.items()
@@ -240,7 +241,7 @@ class ChangePipeline:
             renews=renews,
         )
 
-    async def outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
+    async def _outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
         """The outlines that a decision asks for, by content."""
         outline = self._s.parser.outline
         return {source.digest: await outline(source.path, source.digest, source.data) for source in sources}
