@@ -50,14 +50,7 @@ class OrchestratorError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that a copy can be made of it in another process, whatever its class is made from."""
-        return _copied, (type(self), self.args, self.__dict__)
-
-
-def _copied(kind: type[OrchestratorError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> OrchestratorError:
-    copy = kind.__new__(kind)
-    copy.args = arguments
-    copy.__dict__.update(attributes)
-    return copy
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class CallerError(OrchestratorError):

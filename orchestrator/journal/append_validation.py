@@ -11,7 +11,7 @@ import msgspec
 from orchestrator.core.errors import RequestIdReused
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.codec import encode_call, readable, tag_of
+from orchestrator.core.events.codec import encode, readable, tag_of
 from orchestrator.core.ids import Seq
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy
@@ -77,7 +77,7 @@ class AppendValidator:
             head += 1
             tag, payload, salt = tag_of(event), readable(event), self._entropy.bytes(chain.SALT_BYTES)
             digest = chain.payload_hash(salt, payload)
-            details = encode_call(call) if call is not None else None
+            details = encode(call) if call is not None else None
             details_digest = chain.payload_hash(salt, details) if details is not None else None
             columns = head, at, stream, version, tag, *_columns(origin)
             header = chain.header(columns, details_digest)

@@ -28,8 +28,6 @@ Key: TypeAlias = tuple[WorkspacePath, Seq]
 Modes: TypeAlias = Mapping[WorkspacePath, tuple[tuple[Seq, int], ...]]
 """Permission bits that changed without a new version: by path the position and the bits, oldest first."""
 
-NO_MODES: Modes = {}
-
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that happened to a file. A content of None: it was not there."""
@@ -101,7 +99,7 @@ class Lineage:
             self.over.also(key, change)
 
 
-def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes = NO_MODES) -> tuple[Lineage, ...]:
+def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes) -> tuple[Lineage, ...]:
     """The files that were at these paths at some time.
 
     `histories` holds, for each path, all its rows; a path that a file was moved to or from must be

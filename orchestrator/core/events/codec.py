@@ -69,8 +69,8 @@ _LIST: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_ANY])
 _CALLS: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
 
 
-def encode(event: Event) -> bytes:
-    """The payload as it is stored: msgspec JSON with the tag in it."""
+def encode(event: Event | CallDetails) -> bytes:
+    """The payload, or details, as they are stored: msgspec JSON, an event's with the tag in it."""
     return _ENCODER.encode(event)
 
 
@@ -147,11 +147,6 @@ def upcast(tag: str, payload: bytes, steps: Mapping[str, Upcast] = UPCASTS) -> b
         if not tag:
             raise ValueError("an upcast gave no tag")
     return msgspec.json.encode(data)
-
-
-def encode_call(call: CallDetails) -> bytes:
-    """The details as they are stored."""
-    return _ENCODER.encode(call)
 
 
 def decode_call(details: bytes, *, seq: int) -> CallDetails:

@@ -43,11 +43,6 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
 
     @property
-    def ahead(self) -> bool:
-        """Whether it would apply, and policy wants it looked at first."""
-        return self.fit is not None
-
-    @property
     def same_symbol(self) -> tuple[str, ...]:
         """What others changed too since the base of a change that would apply."""
         return self.fit.same_symbol if self.fit is not None else ()

@@ -97,7 +97,7 @@ class Rebaser:
             if now.lines == sides.lines.current:
                 await self._expire(conflict, "the file holds all that was proposed")
                 return
-            if found.ahead:  # it would apply, and is to be reviewed: against the newer content from now on
+            if found.fit is not None:  # it would apply, and is to be reviewed: against the newer content from now on
                 document = sides.current_with(now.lines)
                 data = encode(document)
                 moved = msgspec.structs.replace(moved, base=current, base_version=version, proposed=digest_of(data))

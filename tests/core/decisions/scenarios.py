@@ -79,7 +79,7 @@ class Story:
         for row in self.rows:
             histories.setdefault(row.path, []).append(row)
         facts = {path: Facts(path, self._held(path), None, contents=self.contents) for path in histories}
-        outcome = undo(lineages(histories), frozenset(chosen), facts)
+        outcome = undo(lineages(histories, {}), frozenset(chosen), facts)
         assert not isinstance(outcome, Need | ConflictOutcome)
         return outcome
 

@@ -61,7 +61,7 @@ def test_contents_are_asked_for() -> None:
     story.write("bob", A, "x\n" + CHANGED)
     rows = {WorkspacePath(A): story.rows}
     held = story._held(A)
-    need = undo(lineages(rows), story.at(change), {WorkspacePath(A): Facts(WorkspacePath(A), held, None)})
+    need = undo(lineages(rows, {}), story.at(change), {WorkspacePath(A): Facts(WorkspacePath(A), held, None)})
     assert isinstance(need, Need)
     assert set(need.digests) <= set(story.contents)
 
