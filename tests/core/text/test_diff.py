@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.text import diff as diffing
 from orchestrator.core.text import myers
+from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.core.text.diff import counts, diff
 from orchestrator.core.text.unified_diff import Side, cut, unified
 from tests.core.text.strategies import plain_lines, quick
@@ -106,7 +107,9 @@ def test_headers(before: str | None, after: str | None, heads: str) -> None:
 
 
 def test_a_last_newline_is_a_difference() -> None:
-    text = unified(Side("a", ["x"]), Side("a", ["x"], final_newline=False)).text
+    made = unified(Side("a", ["x"]), Side("a", ["x"], final_newline=False))
+    text = made.text
+    assert (made.added, made.removed, made.shown) == (1, 1, (LineRange(1, 1),))
     assert text.endswith("@@ -1 +1 @@\n-x\n+x\n\\ No newline at end of file\n")
     assert unified(Side("a", ["x"]), Side("a", ["x"])).text == ""
 
@@ -118,3 +121,25 @@ def test_cut(rows: int, most: int) -> None:
     shown, was_cut = cut(text, most)
     assert was_cut == (rows > most)
     assert shown == "".join(f"+{n}\n" for n in range(min(rows, most)))
+
+
+BEFORE = [str(n) for n in range(1, 31)]
+AFTER = [*BEFORE[:4], "new", *BEFORE[5:20], "more", *BEFORE[20:]]
+
+
+@pytest.mark.parametrize(("rows", "shown", "goes_on"), [
+    pytest.param(2, (), (2, 2), id="the headers alone"),
+    pytest.param(3, (), (2, 2), id="no line of the first hunk"),
+    pytest.param(7, (LineRange(2, 4),), (6, 5), id="up to what is added"),
+    pytest.param(8, (LineRange(2, 5),), (6, 6), id="with what is added"),
+    pytest.param(11, (LineRange(2, 8),), (18, 18), id="the first hunk"),
+    pytest.param(19, (LineRange(2, 8), LineRange(18, 24)), None, id="all"),
+])  # fmt: skip
+def test_as_much_of_a_diff_as_there_is_room_for(
+    rows: int, shown: tuple[LineRange, ...], goes_on: tuple[int, int] | None
+) -> None:
+    whole = unified(Side("a", BEFORE), Side("a", AFTER))
+    part = unified(Side("a", BEFORE), Side("a", AFTER), room=AnswerSpace(lines=rows + 1))
+    assert part.text == "".join(whole.text.splitlines(keepends=True)[:rows])
+    assert (part.shown, part.goes_on) == (shown, goes_on)
+    assert (part.added, part.removed) == (2, 1)
