@@ -99,7 +99,7 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
         spans.append((symbol.line - 1, symbol.end_line))
         if not any(symbol.line - 1 <= hunk.old_start <= symbol.end_line for hunk in hunks):
             return f"and what was {name} is elsewhere by now"
-    inside = (any(a <= hunk.old_start <= hunk.old_start + hunk.old_len <= b for a, b in spans) for hunk in hunks)
+    inside = (any(a <= hunk.old_start <= hunk.old_end <= b for a, b in spans) for hunk in hunks)
     if found.named_only and not all(inside):
         return f"and what was {', '.join(found.symbols[:MOST_NAMED])} is elsewhere by now"
     return ""
@@ -126,13 +126,12 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
     ours, theirs, both = (facts.outlines[key] for key in (digest_of(proposed), held.digest, digest))
     if ours is None or theirs is None or both is None or not (ours.parsed and theirs.parsed):
         return fitted
-    made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)
     if new_errors(theirs, ours, both):
         why = f"merged with what was changed since, it would not parse as {both.language} any more"
         return facts.conflict(proposed, (spanned(old.lines, current.lines, new.lines),), why)
     if facts.only_own_changes:
         return fitted
-    same = sorted(touched(ours, made) & touched(theirs, met))
+    same = sorted(touched(ours, diff(old.lines, new.lines)) & touched(theirs, diff(old.lines, current.lines)))
     if not same:
         return fitted
     since = f" since {show(facts.base.version)}" if facts.base else ""
