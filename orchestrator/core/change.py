@@ -5,6 +5,8 @@ The same structs go from the decision through intent, approval or conflict to th
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
@@ -14,6 +16,9 @@ from orchestrator.core.policy.rules import Action
 
 MOST_UNSEEN = 20
 """Pieces that a change carries; `stale_readers` and the journal have the rest."""
+
+
+DirectoryChange = Literal["made", "removed"]
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -27,11 +32,16 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     signature: FromContent[Signature | None] = None  # of `after`, once it is on disk
     moved_from: WorkspacePath | None = None  # where this file was before
     rewritten: bool = False  # with `moved_from`: not by one rename, but written anew here and removed there
-    directory: bool = False
+    directory: DirectoryChange | None = None  # of a directory by itself; it has no content
     previous: Seq | None = None  # the version_id that `before` had; in outcomes
     binary: FromContent[bool] = False  # no hunks, because it is not text
     encoding: FromContent[str | None] = None  # of `after`, where nothing in its bytes says it
     temp: str | None = None  # name of the temporary file, in the same directory; in intents
+
+    @property
+    def present(self) -> bool:
+        """Whether something is at the path afterwards."""
+        return self.after is not None or self.directory == "made"
 
     @property
     def renamed(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from orchestrator.core.change import DirectoryChange
 from orchestrator.core.content import Signature
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import Digest, WorkspacePath
@@ -49,7 +50,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     """One path's part of a change, as the workspace carries it out.
 
     before None: the path must be absent; after None: it will be. `data` has the bytes of `after`, or is None where
-    `moved_from` is renamed, whose content must be `after`. `directory`: make a directory.
+    `moved_from` is renamed, whose content must be `after`. `directory`: make a directory, or remove one that is empty.
     """
 
     path: WorkspacePath
@@ -59,7 +60,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     mode: int | None = None  # None: keep the present mode, or 0666 & ~umask for a new file
     temp: str | None = None
     moved_from: WorkspacePath | None = None
-    directory: bool = False
+    directory: DirectoryChange | None = None
     parents: tuple[WorkspacePath, ...] = ()
     signature: Signature | None = None  # of `before`, when it was last hashed
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from typing import Literal
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, PathError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, FileExists, IoFailed, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
@@ -85,7 +85,7 @@ class LocalAtomicWrite:
                 # After the destination's: a crash between them may show the file twice, never not at all.
                 self._sync(self._source)
             self._step("directory_synced")
-            stat = self._stat() if change.after is not None or change.directory else None
+            stat = self._stat() if change.after is not None or change.directory == "made" else None
         except ChangedMeanwhile as displaced:
             self._kept = displaced.unexpected
             self._give_up()
@@ -127,8 +127,8 @@ class LocalAtomicWrite:
     def _change_names(self) -> None:
         """Create, replace, remove or move, by one rename; what came out of it is verified."""
         change, place, temp = self._change, (self._parent, self._name), (self._parent, self._temp)
-        if change.directory:
-            self._disk.make_directory(*place)
+        if change.directory is not None:
+            self._change_directory(remove=change.directory == "removed")
             self._moved = True
             return
         expected, there = change.before, place  # the content that is changed; None: the name must be free
@@ -265,13 +265,24 @@ class LocalAtomicWrite:
 
     def _reverse(self) -> None:
         change = self._change
-        if change.directory:
-            self._disk.remove_directory(self._parent, self._name)
+        if change.directory is not None:
+            self._change_directory(remove=change.directory == "made")
             self._sync(self._parent)
             return
         if change.after is not None and not self._is_there(change.after):
             raise self._diverged(self._temp_content() if self._in_temp == "theirs" else None)
         self._rename_back()
+
+    def _change_directory(self, *, remove: bool) -> None:
+        if not remove:
+            self._disk.make_directory(self._parent, self._name)
+            return
+        try:
+            self._disk.remove_directory(self._parent, self._name)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise FileExists(self._change.path, "something is in it", hint="list_files shows what.") from error
 
     def _is_there(self, after: Digest) -> bool:
         """Whether what was written is still at the path. Raises IoFailed."""

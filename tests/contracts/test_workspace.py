@@ -259,7 +259,7 @@ def test_modes(world: World) -> None:
 
 
 def test_a_directory(world: World) -> None:
-    change = DiskChange(path=at("a/b"), before=None, after=None, directory=True, parents=(at("a"),))
+    change = DiskChange(path=at("a/b"), before=None, after=None, directory="made", parents=(at("a"),))
     landing = world.workspace.atomic_write(change)
     landing.stage()
     stat = landing.commit()
@@ -270,6 +270,18 @@ def test_a_directory(world: World) -> None:
     again.stage()
     with pytest.raises(FileExists):
         again.commit()
+
+
+def test_an_empty_directory_is_removed(world: World) -> None:
+    carry_out(world, creating("d/f", "d"))
+    change = DiskChange(path=at("d"), before=None, after=None, directory="removed")
+    with pytest.raises(FileExists):
+        carry_out(world, change)
+    carry_out(world, DiskChange(path=at("d/f"), before=digest_of(NEW), after=None, temp=TEMP))
+    carry_out(world, change)
+    assert world.workspace.stat(at("d")) is None
+    with pytest.raises(FileNotFound):
+        carry_out(world, change)
 
 
 @pytest.mark.parametrize("change", [replacing("f"), creating("a/g", "a"), deleting("f"), moving("f", "g")])

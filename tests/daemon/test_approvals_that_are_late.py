@@ -56,3 +56,19 @@ async def test_a_move_is_no_deletion(daemon: RunningDaemon) -> None:
         assert not (await person.list_conflicts()).conflicts
     assert (daemon.workspace / "Makefile").read_text() == "all:\n\ttrue\n"
     assert not (daemon.workspace / "below").exists()
+
+
+async def test_a_directory_that_is_to_be_removed(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "d").mkdir()
+    (daemon.workspace / "e").mkdir()
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        code = await daemon.make_approver()
+        asked = await alice.delete_file("d")
+        assert asked.status == "waiting"
+        assert (await person.approve(asked.approval or "", approver=code)).status == "applied"
+        assert not (daemon.workspace / "d").exists()
+        asked = await alice.delete_file("e")
+        (daemon.workspace / "e/f.txt").write_text("kept")
+        late = await person.approve(asked.approval or "", approver=code)
+        assert (late.status, "something is in it" in late.message) == ("dropped", True)
+    assert (daemon.workspace / "e/f.txt").read_text() == "kept"

@@ -421,6 +421,46 @@ async def test_a_directory_is_made_and_not_twice(daemon: RunningDaemon) -> None:
         assert code(directory) == "nothing_to_change"
 
 
+async def test_an_empty_directory_is_removed_and_comes_back(base: Path, work: Path) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text('name = "open"\ndefault = "allow"\n')
+    daemon.start()
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        made = await applied(await alice.create_directory("d"))
+        preview = await bob.delete_file("d", preview=True)
+        assert preview.status == "preview"
+        assert (daemon.workspace / "d").is_dir()
+        removed = await applied(await bob.delete_file("d"))
+        assert not (daemon.workspace / "d").exists()
+        with pytest.raises(RemoteError) as twice:
+            await bob.delete_file("d")
+        assert code(twice) == "not_found"
+        await applied(await bob.revert(removed.version_id or ""))
+        assert (daemon.workspace / "d").is_dir()
+        await alice.write_file("d/f.txt", "x", mode="create")
+        with pytest.raises(RemoteError) as filled:
+            await alice.revert(made.version_id or "")
+        assert code(filled) == "already_exists"
+        await alice.delete_file("d/f.txt")
+        await applied(await alice.revert(made.version_id or ""))
+        assert not (daemon.workspace / "d").exists()
+    async with daemon.client() as person:
+        for report in (await person.workspace_check(), await person.journal_verify(), await person.journal_rebuild()):
+            assert report.ok
+    assert daemon.stop() == 0
+
+
+async def test_a_directory_with_anything_in_it_is_not_removed_alone(daemon: RunningDaemon) -> None:
+    (daemon.workspace / ".gitignore").write_text("left/out\n")
+    (daemon.workspace / "left").mkdir()
+    (daemon.workspace / "left/out").write_text("x")
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.delete_file("left")
+    assert code(refused) == "nothing_to_change"
+    assert (daemon.workspace / "left/out").read_text() == "x"
+
+
 async def test_read_only_policy(base: Path, work: Path) -> None:
     daemon = RunningDaemon(base)
     source = Path(__file__).parents[2] / "policies" / "read_only.toml"

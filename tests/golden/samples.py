@@ -94,7 +94,7 @@ SAMPLES: tuple[Event, ...] = (
     f.ContentShown(session=SESSION, seen=SEEN),
     f.ChangeIntended(
         provenance=WHY,
-        paths=(INTENDED, PathChange(path=WorkspacePath("new"), before=None, after=None, directory=True)),
+        paths=(INTENDED, PathChange(path=WorkspacePath("new"), before=None, after=None, directory="made")),
         fit=FIT,
         directories=Directories(
             made=(WorkspacePath("src/deep"),), emptied=(WorkspacePath("src"),), unmade=(WorkspacePath("d4/x"),)

@@ -298,7 +298,14 @@ class MemoryAtomicWrite:
     def _land(self) -> FileStat | None:
         change, nodes = self._change, self._w.nodes
         self._w.check_parent(change.path)
-        if change.directory:
+        if change.directory == "removed":
+            if any(name.startswith(f"{change.path}/") for name in nodes):
+                raise FileExists(change.path, "something is in it")
+            if change.path not in nodes:
+                raise FileNotFound(change.path, "nothing is there")
+            del nodes[change.path]
+            return None
+        if change.directory == "made":
             if change.path in nodes:
                 raise FileExists(change.path, "this name is taken")
             self._w.make_directory(change.path)
@@ -369,7 +376,9 @@ class MemoryAtomicWrite:
     def roll_back(self) -> None:
         change, nodes = self._change, self._w.nodes
         self._w.step("rolling_back")
-        if change.directory:
+        if change.directory == "removed":
+            self._w.make_directory(change.path)
+        elif change.directory == "made":
             del nodes[change.path]
         elif change.after is None:
             if change.path in nodes:

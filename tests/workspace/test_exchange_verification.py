@@ -136,7 +136,7 @@ def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> No
 
 
 def test_make_directory(workspace: LocalWorkspace, root: Path) -> None:
-    change = DiskChange(path=as_path("a/b"), before=None, after=None, directory=True, parents=(as_path("a"),))
+    change = DiskChange(path=as_path("a/b"), before=None, after=None, directory="made", parents=(as_path("a"),))
     writing = workspace.atomic_write(change)
     writing.stage()
     stat = writing.commit()

@@ -94,7 +94,7 @@ def test_move(filled: Path) -> None:
 
 
 def test_make_directory(root: Path) -> None:
-    change = DiskChange(path=as_path("a/b"), before=None, after=None, directory=True, parents=(as_path("a"),))
+    change = DiskChange(path=as_path("a/b"), before=None, after=None, directory="made", parents=(as_path("a"),))
     assert told(root, change) == ["make_directory a", "sync .", "make_directory a/b", "sync a"]
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck
+from orchestrator.core.change import Directories, DirectoryChange, Fit, PathChange, PermissionCheck
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import (
@@ -22,8 +22,9 @@ from orchestrator.core.decisions.decision import (
     written,
 )
 from orchestrator.core.decisions.structure import Change
-from orchestrator.core.errors import FileExists, NothingToChange, StaleBase
+from orchestrator.core.errors import FileExists, FileNotFound, NotAFile, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.core.text.forms.blocks import check_whole
@@ -138,19 +139,47 @@ class Write(OnePath, frozen=True, kw_only=True):
         return outcome
 
 
-class CreateDirectory(OnePath, frozen=True, kw_only=True):
-    """Make a directory."""
+class DirectoryCommand(OnePath, frozen=True, kw_only=True):
+    """The base of changes of a directory by itself."""
 
+    reverts: tuple[Seq, ...] = ()  # the change of it that this one undoes
+    others_work: bool = False  # with `reverts`: somebody else made that
     lenient: ClassVar[bool] = True
     rule: ClassVar[Rule] = "none"
+    action: ClassVar[Action]
+    change: ClassVar[DirectoryChange]
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        return (PermissionCheck("create", self.path, directory=True),)
+        undo = PermissionCheck("revert", self.path, self.others_work, directory=True)
+        return (*((undo,) if self.reverts else ()), PermissionCheck(self.action, self.path, directory=True))
+
+    def applied(self) -> Apply:
+        return Apply(paths=(PathChange(self.path, None, None, directory=self.change),), reverts=self.reverts)
+
+
+class CreateDirectory(DirectoryCommand, frozen=True, kw_only=True):
+    """Make a directory."""
+
+    action: ClassVar[Action] = "create"
+    change: ClassVar[DirectoryChange] = "made"
 
     def decide(self, facts: AllFacts) -> Outcome:
         if facts[self.path].held is not None or facts[self.path].error is not None:
             raise FileExists(self.path, "it exists already")
-        return Apply(paths=(PathChange(self.path, None, None, directory=True),))
+        return self.applied()
+
+
+class RemoveDirectory(DirectoryCommand, frozen=True, kw_only=True):
+    """Remove a directory in which nothing is."""
+
+    action: ClassVar[Action] = "delete"
+    change: ClassVar[DirectoryChange] = "removed"
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        error = facts[self.path].error
+        if not isinstance(error, NotAFile):
+            raise error or FileNotFound(self.path, "no directory is there")
+        return self.applied()
 
 
 class Delete(Command, frozen=True, kw_only=True):

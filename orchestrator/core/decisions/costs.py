@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Write
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, DirectoryCommand, Edit, Move, Write
 from orchestrator.core.decisions.decision import Held
 from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.decisions.structure import Change
@@ -46,7 +46,7 @@ def costly(command: Command, facts: AllFacts) -> bool:
                 return False
             rebases = base is not None and base.digest != held.digest
             return rebases or len(changes) * len(held.data) > SEARCHED_BYTES or not _quoted(changes, held)
-        case Write(mode="append" | "create") | Delete(directory=None) | Move() | CreateDirectory():
+        case Write(mode="append" | "create") | Delete(directory=None) | Move() | DirectoryCommand():
             return False
         case _:
             return True

@@ -82,7 +82,7 @@ class ChangeRules:
 
 
 def _coming(paths: Sequence[PathChange]) -> list[WorkspacePath]:
-    return [change.path for change in paths if change.after is not None or change.directory]
+    return [change.path for change in paths if change.present]
 
 
 def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> bytes:

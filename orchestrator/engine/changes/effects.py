@@ -249,7 +249,7 @@ def new_blobs(plan: Apply) -> Blobs:
 
 def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
     """The change of a path as its outcome says it; `entry` is the registry's of the file before."""
-    there = stat if change.after is not None or change.directory else None
+    there = stat if change.present else None
     return msgspec.structs.replace(
         change,
         mode=there.mode if there is not None else change.mode,

@@ -175,7 +175,7 @@ class Recovery:
     async def _judged(self, main: PathChange, on_disk: OnDisk, temp: WorkspacePath | None) -> Verdict:
         if main.directory:
             there = on_disk.stat is not None and on_disk.stat.kind == "directory"
-            return RollForward() if there else Undo("crash")
+            return RollForward() if there == (main.directory == "made") else Undo("crash")
         held: Digest | None = None
         busy = False
         if temp is not None:

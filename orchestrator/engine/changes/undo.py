@@ -12,6 +12,7 @@ from orchestrator.api import history as u
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange, PermissionCheck
+from orchestrator.core.decisions.commands import Command, CreateDirectory, RemoveDirectory
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.lineage import (
     Made,
@@ -73,7 +74,12 @@ class Undoer:
         self._selector = UndoSelector(services)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
-        selection = await self._selector.one(parse_seq(params.change, parameter="change"))
+        number = parse_seq(params.change, parameter="change")
+        made = await self._selector.of_directory(number, caller)
+        if made is not None:
+            request = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
+            return await self._pipeline.change(made, request)
+        selection = await self._selector.one(number)
         result = await self._undo(caller, call, params, selection)
         return result.answer if len(selection.authors) == 1 else await self._described(caller, result)
 
@@ -235,12 +241,18 @@ class UndoSelector:
         outcome = await self._s.notes.outcome(recorded)
         if outcome is None or not isinstance(outcome.event, ChangeApplied):
             raise Aborted(f"{show(recorded.seq)} never took effect", hint="There is nothing to revert.")
-        if not made_by(outcome):
-            raise RevertImpossible(
-                f"{show(recorded.seq)} only made a directory, which holds no content to bring back",
-                hint="A person can remove it with rmdir; it does no harm.",
-            )
         return await self._whole([outcome])
+
+    async def of_directory(self, number: Seq, caller: Caller) -> Command | None:
+        """What undoes a change that only made or removed a directory."""
+        outcome = await self._s.journal.event(number)
+        if outcome is not None and isinstance(outcome.event, ChangeIntended):
+            outcome = await self._s.notes.outcome(outcome)
+        if outcome is None or not isinstance(outcome.event, ChangeApplied) or made_by(outcome):
+            return None
+        (item,) = outcome.event.paths
+        undo = RemoveDirectory if item.directory == "made" else CreateDirectory
+        return undo(path=item.path, reverts=(outcome.event.change,), others_work=outcome.agent != caller.agent)
 
     async def span(self, span: UndoFilter) -> UndoSelection:
         """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
@@ -272,7 +284,8 @@ class UndoSelector:
                 return parents
             case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
                 intent = await self._s.notes.event(change, ChangeIntended)
-                return (*(intent.directories.made if intent else ()), *(item.path for item in paths if item.directory))
+                added = (item.path for item in paths if item.directory == "made")
+                return (*(intent.directories.made if intent else ()), *added)
             case _:
                 return ()
 

@@ -11,7 +11,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.parameters import CHANGE_FORMS
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Write
+from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, RemoveDirectory, Write
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import Denied, FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
@@ -193,8 +193,14 @@ class Writer:
         self._permissions.refuse_early(caller, PermissionCheck("delete", path))
         if not tree:
             await self._renames.refuse(caller, path)
-        command = Delete(files=await self._files_below(path), directory=path) if tree else Delete(files=(path,))
-        return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
+        return await self._pipeline.change(await self._deleted(path, tree=tree), ChangeRequest.of(caller, call, params))
+
+    async def _deleted(self, path: WorkspacePath, *, tree: bool) -> Command:
+        if not tree:
+            return Delete(files=(path,))
+        if not self._s.workspace.names(path):
+            return RemoveDirectory(path=path)
+        return Delete(files=await self._files_below(path), directory=path)
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
         path = self._s.paths.new_directory(params.path)
@@ -217,8 +223,8 @@ class Writer:
         if not found:
             raise NothingToChange(
                 f"{directory} holds no file that is tracked",
-                hint="Directories themselves are not kept in history. A person can remove an empty one with rmdir; "
-                "files can be written to it, or a folder moved onto it.",
+                hint="It holds empty directories, which delete_file removes one by one, or files that the ignore rules "
+                "leave out.",
             )
         if len(found) > MOST_FILES:
             raise ParameterInvalid(

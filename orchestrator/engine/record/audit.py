@@ -226,7 +226,7 @@ class Auditor:
         """What an event did to a path: the versions before and after."""
         event, before = item.event, change.previous
         if isinstance(event, ChangeApplied):
-            there = change.after is not None or change.directory
+            there = change.present
         else:
             there = not isinstance(event, ExternalFileRemoved)
             if not isinstance(event, ExternalFileCreated):

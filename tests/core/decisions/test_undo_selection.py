@@ -20,7 +20,7 @@ APPLIED = ChangeApplied(
     paths=(
         PathChange(path=A, before=ONE, after=TWO),
         PathChange(path=B, before=None, after=TWO),
-        PathChange(path=D, before=None, after=None, directory=True),
+        PathChange(path=D, before=None, after=None, directory="made"),
     ),
     provenance=Provenance(operation="edit_file", task=Seq(3)),
 )
