@@ -629,6 +629,6 @@ async def test_an_empty_folder_is_no_dead_end(free: RunningDaemon) -> None:
         async with free.client("alice") as alice:
             with pytest.raises(RemoteError) as refused:
                 await alice.delete_file("hollow")
-            assert "moved onto it" in (refused.value.hint or "")
+            assert "delete_file removes one by one" in (refused.value.hint or "")
             assert (await alice.move_file("src", "hollow")).status == "applied"
             assert (free.workspace / "hollow" / "c.txt").read_text() == TEXT
