@@ -151,6 +151,14 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
         await agrees(free)
 
 
+async def test_of_a_person(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client() as person:
+            await edit(person, "a.txt", 1, "by hand")
+            assert (await person.rollback(agent=person.agent)).status == "applied"
+            assert tree(free.workspace) == without()
+
+
 @pytest.mark.parametrize(
     ("wanted", "code"),
     [

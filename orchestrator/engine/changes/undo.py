@@ -38,7 +38,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import Seq, SessionId, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import befores
@@ -104,18 +104,20 @@ class Undoer:
                 hint="Give at least one of agent, session, task, globs, since, until.",
             )
         agent, session, task = wanted.agent, wanted.session, wanted.task
-        if agent not in (None, OUTSIDE) and all(known.name != agent for known in self._s.state.identities):
+        if agent not in (None, OUTSIDE) and not await self._did_anything(EventFilter(agent=agent)):
             raise ParameterInvalid(
                 "agent", f"{agent!r} never called here", hint="Agents are named as `blame` shows them."
             )
-        did = EventFilter(session=SessionId(session)) if session is not None else None
-        if did is not None and not await self._s.journal.newest(did, limit=1):
+        if session is not None and not await self._did_anything(EventFilter(session=session)):
             hint = "journal_query names sessions; on the command line with --json."
             raise ParameterInvalid("session", f"{session!r} did nothing here", hint=hint)
         if task is not None and await self._s.notes.event(task, TaskBegun) is None:
             hint = "journal_query with kind task_begun names tasks."
             raise ParameterInvalid("task", f"{show(task)} is no task", hint=hint)
         return wanted
+
+    async def _did_anything(self, by: EventFilter) -> bool:
+        return bool(await self._s.journal.newest(by, limit=1))
 
     def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:
         if raw is None:
