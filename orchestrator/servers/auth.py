@@ -19,6 +19,9 @@ from orchestrator.engine.notes import Notes
 from orchestrator.ports.machine import Entropy
 
 UNNAMED = AgentName("unnamed")
+LOGIN_DIGITS = 32
+"""Of the session of a login: with fewer, one who tries logins finds one whose session is another agent's."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 
 
@@ -96,8 +99,10 @@ class Authenticator:
 
     def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
         if preamble.session is None:
-            named = hashlib.sha256(f"{agent}\0{preamble.login}".encode("utf-8", "surrogatepass")).digest()
-            return SessionId(f"s-{(named[:6] if preamble.login else self._entropy.bytes(6)).hex()}")
+            if not preamble.login:
+                return SessionId(f"s-{self._entropy.bytes(6).hex()}")
+            named = hashlib.sha256(f"{agent}\0{preamble.login}".encode("utf-8", "surrogatepass"))
+            return SessionId(f"s-{named.hexdigest()[:LOGIN_DIGITS]}")
         session = self._state.sessions.get(SessionId(preamble.session))
         if session is None:
             raise SessionUnknown(f"there is no session {escaped(preamble.session)}")

@@ -147,6 +147,7 @@ def test_64_a_login_has_one_session_for_each_agent(hostile: HostileWorkspace, to
         assert person.session != tess.session
         with hostile.line(token=token, **here) as again, hostile.line(token=token, **there) as elsewhere:
             assert (again.session, elsewhere.session != again.session) == (tess.session, True)
+        assert len(tess.session) >= len("s-") + 128 // 4, "nobody can find a login that names another's session"
     with hostile.line(token=token, **here) as again:
         assert again.session == tess.session
         turned_away(hostile, "session_not_yours", agent="bob", session=tess.session)
