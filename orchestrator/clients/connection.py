@@ -138,7 +138,7 @@ class Connection:
             raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
         self._lines: BinaryIO = self._socket.makefile("rb")
         self.pid = processes.peer_of(self._socket).pid
-        """Of the daemon; 0 where the system does not say it: macOS."""
+        """Of the daemon; 0 where the system does not say it: on macOS, and of a process outside of our container."""
         try:
             self._socket.sendall(caller.preamble())
             self.welcome = welcomed(self._lines.readline())

@@ -242,12 +242,12 @@ def _check_is_ours(serving: Location) -> None:
 
 @contextmanager
 def ending(pid: int) -> Iterator[None]:
-    """Around asking a daemon to stop: returns when its process has ended; on macOS at once.
+    """Around asking a daemon to stop: returns when its process has ended; where `pid` is 0, not known, at once.
 
     Raises DaemonUnreachable if it lives on.
     """
     try:  # a handle, taken before the process is asked: afterwards the number may be another's
-        process = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+        process = os.pidfd_open(pid) if pid and hasattr(os, "pidfd_open") else -1
     except ProcessLookupError:
         process = -1
     try:

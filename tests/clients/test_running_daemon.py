@@ -84,6 +84,12 @@ def test_a_program_with_many_open_files_sees_one_end() -> None:
         process.stdin.close()
 
 
+def test_of_a_process_that_is_not_known_no_end_is_seen() -> None:
+    """A client in a container, whose daemon is outside, learns no number of its process."""
+    with running_daemon.ending(0):
+        pass
+
+
 @pytest.mark.usefixtures("listener")
 def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
