@@ -148,14 +148,15 @@ def copy_file(source: Path, target: Path) -> None:
 
 def _prepared(target: Path) -> bool:
     """Make the folder; whether it was made. Raises BackupRefused."""
-    made = not target.exists()
     try:
+        made = not target.exists()
         target.mkdir(mode=0o700, exist_ok=True)
+        empty = not any(target.iterdir())
     except OSError as error:
         raise BackupRefused(
             f"{target} can't be made: {error.strerror}", hint="Name a new or an empty folder."
         ) from error
-    if any(target.iterdir()):
+    if not empty:
         hint = "Name a new or an empty folder; a backup is never written over."
         raise BackupRefused(f"{target} is not empty", hint=hint)
     return made

@@ -67,6 +67,7 @@ async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon, stoppe
         pytest.param("full", "backup_refused", id="not empty"),
         pytest.param("file", "backup_refused", id="a file"),
         pytest.param("no/such/parent", "backup_refused", id="no parent"),
+        pytest.param("n" * 300, "backup_refused", id="too long a name"),
     ],
 )
 @pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
