@@ -30,7 +30,6 @@ from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, show
-from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
@@ -236,7 +235,7 @@ class SqliteJournal(JournalReader):
         try:
             job.blobs = self._blobs.prepare(contents)
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
-            self._loop.call_soon_threadsafe(job.resolve, _refusal(writer, error))
+            self._loop.call_soon_threadsafe(job.resolve, writer.refusal(error))
         else:
             writer.submit(job)
 
@@ -326,16 +325,3 @@ class SqliteJournal(JournalReader):
         )
         (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
-
-
-def _refusal(writer: Writer, error: Exception) -> Exception:
-    """What a content that could not be kept means for the append that needs it."""
-    if isinstance(error, OSError):
-        trouble = system_trouble(error, "a content can't be kept beside the journal; nothing was changed")
-        if trouble is not None:
-            return trouble
-    if isinstance(error, OSError | sqlite3.Error):
-        stopped = writer.stop_after(f"a content can't be written beside the journal: {error}")
-        stopped.__cause__ = error
-        return stopped
-    return error

@@ -24,6 +24,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.codec import EventNotSerializable, tag_of
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.versions import DigestLearned, VersionRow, history
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.database_file import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
@@ -166,6 +167,19 @@ class Writer:
         self.stop(why, mend)
         return self._stopped()
 
+    def refusal(self, error: Exception) -> Exception:
+        """What an error means for the append that met it; one of the system comes of a content that lies in a file.
+
+        On any thread. Unless the system only lacks something for now, all writing stops.
+        """
+        if not isinstance(error, OSError):
+            return error
+        trouble = system_trouble(error, "a content can't be kept beside the journal; nothing was changed")
+        if trouble is None:
+            trouble = self.stop_after(f"a content can't be written beside the journal: {error}")
+        trouble.__cause__ = error
+        return trouble
+
     def close(self) -> None:
         """Finish what is queued, fold the write-ahead log into the database, and close. Blocking."""
         if self._thread.ident is not None:
@@ -204,7 +218,7 @@ class Writer:
             return [error for _ in jobs]
         except Exception as error:  # noqa: BLE001  # one unit that SQLite can't take must not fail the rest
             if len(jobs) == 1:
-                return [error]
+                return [self.refusal(error)]
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", jobs, outcomes)
         hook = jobs[0].hook if isinstance(outcomes[0], tuple) else None
@@ -237,7 +251,7 @@ class Writer:
             except DiskFull:
                 self._owed += closing
             except Exception as other:  # noqa: BLE001  # as above: whatever it is, it goes to who waits
-                done = dict.fromkeys(closing, other)
+                done = dict.fromkeys(closing, self.refusal(other))
         return [done.get(job, error) for job in jobs]
 
     def _has_room(self) -> bool:

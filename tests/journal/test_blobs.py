@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
+from orchestrator.core.errors import DescriptorsExhausted, DiskFull, JournalCorrupt, WritesStopped
 from orchestrator.core.ids import Digest
 from orchestrator.journal import blobs as blobs_module
 from orchestrator.journal.blobs import IN_DATABASE_BYTES
@@ -154,6 +154,34 @@ async def test_a_content_that_cannot_be_kept_fails_its_unit(
             await journal.append(unit(looked(), blobs=[LARGE]))
     assert journal.head == 0
     assert not place(state_dir).exists()
+    if error is WritesStopped:
+        with pytest.raises(WritesStopped):
+            await journal.append(unit(looked()))
+    else:
+        await journal.append(unit(looked(), blobs=[LARGE]))
+        assert await journal.blob(digest(LARGE)) == LARGE
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        pytest.param(errno.EMFILE, DescriptorsExhausted, id="no descriptor"),
+        pytest.param(errno.EIO, WritesStopped, id="failed read"),
+    ],
+)
+async def test_a_content_that_cannot_be_looked_at_before_the_commit_fails_its_unit(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    journal = await opened()
+
+    def failing(blobs: blobs_module.Blobs, blob: blobs_module.StoredBlob) -> bool:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(blobs_module.Blobs, "is_there", failing)
+        with pytest.raises(error):
+            await journal.append(unit(looked(), blobs=[LARGE]))
+    assert journal.head == 0
     if error is WritesStopped:
         with pytest.raises(WritesStopped):
             await journal.append(unit(looked()))
