@@ -81,7 +81,7 @@ async def test_sending_to_an_end_that_is_gone_is_no_error() -> None:
             assert await here.receive(LIMIT) is None
 
 
-async def test_who_waits_is_told_that_it_was_closed() -> None:
+async def test_who_waits_is_notified_that_it_was_closed() -> None:
     async with pair() as (here, _), anyio.create_task_group() as tasks:
         heard: list[bytes | None] = []
 

@@ -199,7 +199,7 @@ def test_answers(home: Path, listening: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("served", "root", "clash"),
+    ("served", "root", "conflict"),
     [
         pytest.param("a", "a/b", True, id="around"),
         pytest.param("a/b/c", "a", True, id="inside"),
@@ -208,9 +208,9 @@ def test_answers(home: Path, listening: str) -> None:
         pytest.param("a", "c", False, id="beside"),
     ],
 )
-def test_nested(home: Path, listening: str, served: str, root: str, clash: bool) -> None:
+def test_nested(home: Path, listening: str, served: str, root: str, conflict: bool) -> None:
     location = located(home / served, path=listening)
-    assert locations.nested(str(home / root)) == (location if clash else None)
+    assert locations.nested(str(home / root)) == (location if conflict else None)
 
 
 def test_only_what_answers_is_nested(home: Path, listening: str) -> None:

@@ -23,7 +23,6 @@ from tests.benchmarks import (
     edits,
     globs,
     growth,
-    landings,
     limits,
     long_rollbacks,
     merges,
@@ -33,6 +32,7 @@ from tests.benchmarks import (
     starts,
     startup,
     watching,
+    writes,
 )
 from tests.benchmarks.measuring import table
 from tests.benchmarks.setting import Rows, Setting, setting
@@ -46,7 +46,7 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "concurrency": concurrency.rows,
     "starts": starts.rows,
     "cold": cold.rows,
-    "landings": landings.rows,
+    "writes": writes.rows,
     "globs": globs.rows,
     "limits": limits.rows,
     "merges": merges.rows,

@@ -108,8 +108,8 @@ async def ours(setting: Setting, times: int) -> tuple[Samples, Samples, list[str
                 samples.append((time.perf_counter() - start) * 1000)
     versions = sorted({int(part.version[1:]) for part in blamed.ranges if part.kind == "change"})
     async with setting.daemon.client() as person:
-        told = await history(person)
-    place = {version: str(number) for number, version in enumerate(told, 1)}
+        reported = await history(person)
+    place = {version: str(number) for number, version in enumerate(reported, 1)}
     assert set(versions) <= set(place)
     owners = [place.get(int(r.version[1:]), "0") for r in blamed.ranges for _ in range(r.start, r.end + 1)]
     return Samples(cold), Samples(warm), owners

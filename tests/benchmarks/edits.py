@@ -20,7 +20,7 @@ SOCKET, DOOR = "one durable edit, 20,000 lines, socket", "one durable edit, 20,0
 async def rows(setting: Setting) -> Rows:
     """Each contender edits a copy of its own; each edit replaces the line that its last one wrote."""
     async with AsyncExitStack() as stack:
-        ours = [await _socket(setting, stack), await _door(setting, stack)]
+        ours = [await _socket(setting, stack), await _transport(setting, stack)]
         contenders = dict(zip((SOCKET, DOOR), (_turns(setting, edit) for edit in ours), strict=True))
         if setting.largefile.command:
             contenders["largefile"] = _turns(setting, await _largefile(setting, stack))
@@ -68,7 +68,7 @@ async def _socket(setting: Setting, stack: AsyncExitStack) -> Edit:
     return edit
 
 
-async def _door(setting: Setting, stack: AsyncExitStack) -> Edit:
+async def _transport(setting: Setting, stack: AsyncExitStack) -> Edit:
     session = await stack.enter_async_context(mcp_session(setting.transport("mcp-editor"), env=setting.daemon.env))
     (setting.daemon.workspace / "transport.py").write_text(setting.text, encoding="utf-8")
 

@@ -89,9 +89,9 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
     imports[2].insert(1, "import three")
     for name, side in zip(("o", "a", "b"), imports, strict=True):
         (folder / name).write_text("\n".join(side) + "\n", encoding="utf-8")
-    clashing = ("git", "merge-file", "-p", *(str(folder / name) for name in "aob"))
+    conflicting = ("git", "merge-file", "-p", *(str(folder / name) for name in "aob"))
 
-    def settled() -> None:
+    def resolved() -> None:
         base, current, proposed = imports
         result = merge_automatically(LineMerge(base, current, proposed), path=WorkspacePath("a.py"))
         assert isinstance(result, AutomaticMerge)
@@ -107,8 +107,8 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
         "many git": plain(lambda: _program(*git_diff, paths["many"])),
         "merge": plain(merged),
         "merge git": plain(lambda: _program(*merge_file)),
-        "settle": plain(settled),
-        "settle git": plain(lambda: _program(*clashing)),
+        "settle": plain(resolved),
+        "settle git": plain(lambda: _program(*conflicting)),
     }
     taken = await in_turns(contenders, setting.times(15))
     wanted = (

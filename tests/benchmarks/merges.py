@@ -90,9 +90,9 @@ def _real(setting: Setting, folder: Path) -> Rows:
     seen: Counter[str] = Counter()
     for case in sample(from_git(ROOT, 370), setting.times(1_000), "bench"):
         seen[_compared(case, folder / "real", ours, theirs)] += 1
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(seen.items()))
-    assert not seen["otherwise"], told
-    return [Row(work=f"real merges: {told}", ours=ours, peer="spawned git merge-file", theirs=theirs)]
+    reported = ", ".join(f"{count} {kind}" for kind, count in sorted(seen.items()))
+    assert not seen["otherwise"], reported
+    return [Row(work=f"real merges: {reported}", ours=ours, peer="spawned git merge-file", theirs=theirs)]
 
 
 def _compared(case: Case, folder: Path, ours: Samples, theirs: Samples) -> str:
@@ -105,9 +105,9 @@ def _compared(case: Case, folder: Path, ours: Samples, theirs: Samples) -> str:
     done = _program(*command)
     ours.values.append((between - start) * 1e3)
     theirs.values.append((time.perf_counter() - between) * 1e3)
-    settled = isinstance(result, AutomaticMerge)
+    resolved = isinstance(result, AutomaticMerge)
     if done.returncode:
-        return "merged by rule" if settled else "conflicts"
+        return "merged by rule" if resolved else "conflicts"
     if not isinstance(result, AutomaticMerge):
         return "held back" if result.why else "otherwise"
     return "as git" if "".join(f"{line}\n" for line in result.lines).encode() == done.stdout else "otherwise"

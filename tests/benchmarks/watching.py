@@ -21,7 +21,7 @@ from orchestrator.workspace.local import LocalWorkspace
 from tests.benchmarks.measuring import Row, Samples, Target, table
 from tests.benchmarks.setting import Rows, Setting
 from tests.daemon.daemon_process import RunningDaemon, running
-from tests.daemon.external_changes import settled
+from tests.daemon.external_changes import resolved
 
 PER_FOLDER = 10
 
@@ -96,7 +96,7 @@ async def absorbed(daemon: RunningDaemon, paths: list[Path]) -> tuple[float, Sam
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
             await anyio.to_thread.run_sync(lambda: [path.write_text("after, and longer\n") for path in paths])
-            await settled(person, len(paths) // 2)
+            await resolved(person, len(paths) // 2)
             taken = (time.perf_counter() - start) * 1e3
             tasks.cancel_scope.cancel()
     return taken, reads

@@ -37,7 +37,7 @@ def test_a_hint_names_commands(hint: str, read: str) -> None:
         ("Its content is not shown; await_change('@7').", "Its content is not shown."),
     ],
 )
-def test_a_conflict_tells_a_person_nothing_that_agents_send(message: str, read: str) -> None:
+def test_a_conflict_shows_a_person_nothing_that_agents_send(message: str, read: str) -> None:
     answer = r.ChangeAnswer(status="conflict", message=message, conflict="@7")
     first, *_, last = map(click.unstyle, rendered(answer))
     assert first == f"conflict @7: {read}"

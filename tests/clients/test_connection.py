@@ -139,7 +139,7 @@ def test_the_stub_for_type_checkers_is_that_of_the_catalogue() -> None:
     assert STUB.read_text(encoding="utf-8") == stub(), "run `make docs`"
 
 
-def test_wrong_arguments_are_told_before_anything_is_sent(rpc: RpcDaemon) -> None:
+def test_wrong_arguments_are_reported_before_anything_is_sent(rpc: RpcDaemon) -> None:
     async def main() -> None:
         async with FileAccess.connect() as files:
             untyped: Any = files

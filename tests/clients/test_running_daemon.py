@@ -121,10 +121,10 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
     for name, value in (handed | never).items():
         monkeypatch.setenv(name, value)
     WorkspaceDaemon(str(workspace), str(state)).ensure()
-    told = json.loads((state / "seen").read_text())
-    own = {name: value for name, value in told["env"].items() if name not in (*running_daemon.KEPT, "LC_CTYPE")}
+    reported = json.loads((state / "seen").read_text())
+    own = {name: value for name, value in reported["env"].items() if name not in (*running_daemon.KEPT, "LC_CTYPE")}
     assert own == {"CHANGE_LOG_FILE": "f"}, "what is for programs is in no environment of the daemon"
-    assert told["variables"] == "REVIEW_KEY=k\0PROGRAMS=p = é\0"
+    assert reported["variables"] == "REVIEW_KEY=k\0PROGRAMS=p = é\0"
 
 
 @pytest.mark.usefixtures("listener")
@@ -156,7 +156,7 @@ def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: p
     assert Path(f"{workspace}-state/started").exists(), "the state directory that the location names is kept to"
 
 
-def test_its_refusal_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_refusal_is_reported(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = {"ok": False, "code": "workspace_nested", "message": "/a is served", "hint": "Use that.", "details": {}}
     play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-2]), {json.dumps(refusal).encode()!r} + b'\\n')")
     with pytest.raises(running_daemon.RemoteError, match="/a is served") as caught:

@@ -255,7 +255,7 @@ async def test_a_cancelled_append_still_happens_and_is_folded(journal: Journal, 
         scope.cancel()
         await journal.append(unit(looked("cancelled"), blobs=[data]))
         pytest.fail("nobody was cancelled")
-    await settled(journal, 1)
+    await resolved(journal, 1)
     await journal.append(unit(looked("later")))
     assert folded == [looked("cancelled"), looked("later")]
     assert await journal.blob(digest(data)) == data
@@ -273,7 +273,7 @@ async def test_a_fold_that_fails_stops_writing_and_hangs_nobody(journal: Journal
     assert seqs(await all_of(journal)) == [1]
 
 
-async def settled(journal: Journal, head: int) -> None:
+async def resolved(journal: Journal, head: int) -> None:
     with anyio.fail_after(5):
         while journal.head < head:
             await checkpoint()

@@ -135,10 +135,10 @@ def moving(source: str, path: str) -> DiskChange:
 
 
 def carry_out(world: World, change: DiskChange) -> None:
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
-    landing.commit()
-    assert landing.finish() == ()
+    write = world.workspace.atomic_write(change)
+    write.stage()
+    write.commit()
+    assert write.finish() == ()
 
 
 def files(world: World) -> dict[str, bytes]:
@@ -230,23 +230,23 @@ LANDED: list[tuple[DiskChange, dict[str, bytes], dict[str, bytes]]] = [
 
 
 @pytest.mark.parametrize(("change", "after", "leftovers"), LANDED)
-def test_landing(change: DiskChange, after: dict[str, bytes], leftovers: dict[str, bytes], world: World) -> None:
+def test_write(change: DiskChange, after: dict[str, bytes], leftovers: dict[str, bytes], world: World) -> None:
     world.put("f", OLD, 0o640)
     met: list[str] = []
     world.on_step = met.append
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
+    write = world.workspace.atomic_write(change)
+    write.stage()
     staged = {TEMP: NEW} if change.data else {}
     above = change.path.rpartition("/")[0]
     assert files(world) == {"f": OLD, **{f"{above}/{k}" if above else k: v for k, v in staged.items()}}
-    stat = landing.commit()
+    stat = write.commit()
     assert stat == world.workspace.stat(change.path)
     assert files(world) == {**after, **leftovers}
-    assert landing.finish() == ()
+    assert write.finish() == ()
     assert files(world) == after
     writing = ["temp_created", "temp_half_written", "temp_half_written", "temp_synced"] if change.data else []
     assert met == [*writing, "hash_rechecked", "swapped", "directory_synced", "unlinked"]
-    landing.abandon()
+    write.abandon()
     assert files(world) == after
 
 
@@ -260,12 +260,12 @@ def test_modes(world: World) -> None:
 
 def test_a_directory(world: World) -> None:
     change = DiskChange(path=at("a/b"), before=None, after=None, directory="made", parents=(at("a"),))
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
-    stat = landing.commit()
+    write = world.workspace.atomic_write(change)
+    write.stage()
+    stat = write.commit()
     assert stat is not None
     assert stat.kind == "directory"
-    assert landing.finish() == ()
+    assert write.finish() == ()
     again = world.workspace.atomic_write(change)
     again.stage()
     with pytest.raises(FileExists):
@@ -287,11 +287,11 @@ def test_an_empty_directory_is_removed(world: World) -> None:
 @pytest.mark.parametrize("change", [replacing("f"), creating("a/g", "a"), deleting("f"), moving("f", "g")])
 def test_abandoned(change: DiskChange, world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.atomic_write(change)
-    landing.abandon()
-    landing.stage()
-    landing.abandon()
-    landing.abandon()
+    write = world.workspace.atomic_write(change)
+    write.abandon()
+    write.stage()
+    write.abandon()
+    write.abandon()
     assert files(world) == {"f": OLD}
     assert world.workspace.stat(at("a")) is None
 
@@ -313,12 +313,12 @@ MEDDLED: list[tuple[DiskChange, Meddle, dict[str, bytes]]] = [
 def test_displaced(change: DiskChange, meddle: Meddle, after: dict[str, bytes], when: str, world: World) -> None:
     world.put("f", OLD)
     world.on_step = lambda name: meddle(world) if name == when else None
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
+    write = world.workspace.atomic_write(change)
+    write.stage()
     if when == "staged":
         meddle(world)
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        write.commit()
     assert not displaced.value.diverged
     assert files(world) == after
 
@@ -334,15 +334,15 @@ def test_diverged(change: DiskChange, world: World) -> None:
             world.put("f", b"third")
 
     world.on_step = meddle
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
+    write = world.workspace.atomic_write(change)
+    write.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.commit()
+        write.commit()
     assert displaced.value.diverged
     found = files(world)
     assert displaced.value.unexpected == (found["f"], found[TEMP])
     assert {found["f"], found[TEMP]} == {FOREIGN, b"third"}
-    assert landing.finish() == ()
+    assert write.finish() == ()
     assert files(world) == {"f": found["f"]}
 
 
@@ -350,25 +350,25 @@ def test_diverged(change: DiskChange, world: World) -> None:
 def test_busy(change: DiskChange, world: World) -> None:
     world.put("f", OLD)
     world.hold_open("f")
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
+    write = world.workspace.atomic_write(change)
+    write.stage()
     with pytest.raises(FileBusy):
-        landing.commit()
-    landing.abandon()
+        write.commit()
+    write.abandon()
     assert files(world) == {"f": OLD}
 
 
 @pytest.mark.parametrize("change", [change for change, _, _ in LANDED])
 def test_taken_back(change: DiskChange, world: World) -> None:
     world.put("f", OLD, 0o640)
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
-    landing.commit()
-    landing.roll_back()
+    write = world.workspace.atomic_write(change)
+    write.stage()
+    write.commit()
+    write.roll_back()
     assert files(world) == {"f": OLD}
     assert world.workspace.stat(at("a")) is None
-    assert landing.finish() == ()
-    landing.abandon()
+    assert write.finish() == ()
+    write.abandon()
     assert files(world) == {"f": OLD}
     carry_out(world, change)
 
@@ -377,44 +377,44 @@ def test_taken_back(change: DiskChange, world: World) -> None:
 @pytest.mark.parametrize("change", [replacing("f"), creating("g"), moving("f", "g")])
 def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: str, world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.atomic_write(change)
-    landing.stage()
-    landing.commit()
+    write = world.workspace.atomic_write(change)
+    write.stage()
+    write.commit()
     if place == "path":
         world.put(change.path, FOREIGN)
     else:
         world.remove(change.path)
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.roll_back()
+        write.roll_back()
     assert displaced.value.diverged
     assert (FOREIGN in displaced.value.unexpected) == (place == "path")
-    assert landing.finish() == ()
+    assert write.finish() == ()
     others = {} if change.path == "f" or change.moved_from else {"f": OLD}
     assert files(world) == ({change.path: FOREIGN, **others} if place == "path" else others)
 
 
 def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.atomic_write(deleting("f"))
-    landing.stage()
-    landing.commit()
+    write = world.workspace.atomic_write(deleting("f"))
+    write.stage()
+    write.commit()
     world.put("f", FOREIGN)
     with pytest.raises(ChangedMeanwhile) as displaced:
-        landing.roll_back()
+        write.roll_back()
     assert displaced.value.diverged
-    assert landing.finish() == ()
+    assert write.finish() == ()
     assert files(world) == {"f": FOREIGN}
 
 
 def test_finish_hands_over_what_is_not_before(world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.atomic_write(replacing("f"))
-    landing.stage()
-    landing.commit()
+    write = world.workspace.atomic_write(replacing("f"))
+    write.stage()
+    write.commit()
     world.put(TEMP, FOREIGN)
-    assert landing.finish() == (FOREIGN,)
+    assert write.finish() == (FOREIGN,)
     assert files(world) == {"f": NEW, TEMP: FOREIGN}
-    assert landing.finish() == ()
+    assert write.finish() == ()
     assert files(world) == {"f": NEW}
 
 

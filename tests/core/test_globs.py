@@ -157,8 +157,10 @@ def test_as_git_ignores(repository: Path, lines: list[str], paths: list[str]) ->
     data = "\n".join(lines).encode()
     (repository / ".gitignore").write_bytes(data)
     command = ["git", "-C", str(repository), "check-ignore", "--no-index", "-z", "--stdin"]
-    told = subprocess.run(command, input="\0".join(paths).encode(), check=False, capture_output=True, env=GIT)
-    assert {path for path in paths if ignored(IgnoreFile(data), path)} == set(told.stdout.decode().split("\0")) - {""}
+    reported = subprocess.run(command, input="\0".join(paths).encode(), check=False, capture_output=True, env=GIT)
+    assert {path for path in paths if ignored(IgnoreFile(data), path)} == set(reported.stdout.decode().split("\0")) - {
+        ""
+    }
 
 
 def ignored(rules: IgnoreFile, path: str) -> bool:

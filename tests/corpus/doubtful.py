@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.corpus.case import AMBIGUOUS, INVALID, NOT_FOUND, TWO_WAYS, Case
-from tests.corpus.handmade import BEGIN, DONE, END, HEAD, SHOP, TWINS, TWO, A, lands, refused
+from tests.corpus.handmade import BEGIN, DONE, END, HEAD, SHOP, TWINS, TWO, A, applies, refused
 
 
 def cases() -> Iterator[Case]:
@@ -20,11 +20,11 @@ def _fences() -> Iterator[Case]:
     py = f"import os\nimport sys\n\n\n{SHOP}"
     fixed = py.replace("import os", "import re")
     bullets, entries = "- a\n- b\n- c\n", "- name: a\n  x: 1\n- name: b\n  x: 2\n"
-    yield lands("fence: rows of a diff, by its tag", py, f"```diff\n{fix}```\n", fixed, "a.txt", form="unified")
-    yield lands("fence: rows of a diff, named above", py, f"`a.txt`:\n\n```patch\n{fix}```\n", fixed)
-    yield lands("fence: rows of a diff, by their signs", py, f"```\n{fix}```\n", fixed, "a.txt", form="unified")
-    yield lands("fence: rows of a diff, blank rows bare", py, f"```\n{fix}\n\n```\n", fixed, "a.txt")
-    yield lands(
+    yield applies("fence: rows of a diff, by its tag", py, f"```diff\n{fix}```\n", fixed, "a.txt", form="unified")
+    yield applies("fence: rows of a diff, named above", py, f"`a.txt`:\n\n```patch\n{fix}```\n", fixed)
+    yield applies("fence: rows of a diff, by their signs", py, f"```\n{fix}```\n", fixed, "a.txt", form="unified")
+    yield applies("fence: rows of a diff, blank rows bare", py, f"```\n{fix}\n\n```\n", fixed, "a.txt")
+    yield applies(
         "fence: a diff with bare context, tagged",
         py,
         f"```diff\n{fix.replace(' import', 'import')}```\n",
@@ -70,24 +70,24 @@ def _fences() -> Iterator[Case]:
     yield refused(
         "fence: a diff among whole lines", A, "a.txt\n```\n" + A.replace("two", "-two\n+TWO") + "```\n", TWO_WAYS
     )
-    yield lands(
+    yield applies(
         "fence: half of the file stays",
         A,
         "a.txt\n```\none\ntwo\nthree\nfour\n5\n6\n```\n",
         "one\ntwo\nthree\nfour\n5\n6\n",
         form="whole_file",
     )
-    yield lands(
+    yield applies(
         "fence: indented anew", "if x:\n  y\n", "a.txt\n```\nif x:\n    y\n    z\n```\n", "if x:\n    y\n    z\n"
     )
-    yield lands(
+    yield applies(
         "fence: a file with a list in it",
         f"# T\n\n{bullets}",
         f"a.txt\n```\n# T\n\n{bullets}- d\n```\n",
         f"# T\n\n{bullets}- d\n",
     )
-    yield lands("fence: signs that the file has", "a\n-5,3\n", "a.txt\n```\nb\na\n-5,3\n```\n", "b\na\n-5,3\n")
-    yield lands("fence: an empty file", "", "a.txt\n```\nx\n```\n", "x\n")
+    yield applies("fence: signs that the file has", "a\n-5,3\n", "a.txt\n```\nb\na\n-5,3\n```\n", "b\na\n-5,3\n")
+    yield applies("fence: an empty file", "", "a.txt\n```\nx\n```\n", "x\n")
 
 
 FLOW = """\
@@ -123,17 +123,17 @@ def _headed() -> Iterator[Case]:
     empty = "         self.items = []\n-        self.total = 0\n+        self.total = None\n"
     first = FLOW.replace("return err\n", "return wrap(err)\n", 1)
     second = FLOW[:60] + FLOW[60:].replace("return err\n", "return wrap(err)\n")
-    yield lands("headed: both name the first", FLOW, f"{HEAD}@@ -2,3 +2,3 @@ func A() error {{\n{wrap}", first)
-    yield lands("headed: both name the second", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func B() error {{\n{wrap}", second)
-    yield lands(
+    yield applies("headed: both name the first", FLOW, f"{HEAD}@@ -2,3 +2,3 @@ func A() error {{\n{wrap}", first)
+    yield applies("headed: both name the second", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func B() error {{\n{wrap}", second)
+    yield applies(
         "headed: the function before, as git has it", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func A() error {{\n{wrap}", second
     )
-    yield lands("headed: a heading that is nowhere", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func C() error {{\n{wrap}", second)
-    yield lands("headed: it is cut short, as git does", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func B() err\n{wrap}", second)
-    yield lands(
+    yield applies("headed: a heading that is nowhere", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func C() error {{\n{wrap}", second)
+    yield applies("headed: it is cut short, as git does", FLOW, f"{HEAD}@@ -9,3 +9,3 @@ func B() err\n{wrap}", second)
+    yield applies(
         "headed: a wrong line, a right heading", FLOW, f"{HEAD}@@ -5,3 +5,3 @@ func B() error {{\n{wrap}", second
     )
-    yield lands(
+    yield applies(
         "headed: inside the hunk",
         CART,
         f"{HEAD}@@ -6,3 +6,3 @@ def clear(self):\n     def clear(self):\n{empty}",
@@ -165,7 +165,7 @@ def _cut_off() -> Iterator[Case]:
     yield refused("cut off: an added file", {}, f"{BEGIN}*** Add File: n.txt\n+a\n+b", INVALID)
     yield refused("cut off: a file to delete", A, f"{BEGIN}*** Delete File: a.txt\n", INVALID)
     yield refused("cut off: the first of two", A, f"{update}{update}{END}", INVALID)
-    yield lands("cut off: no frame at all is none", A, update.removeprefix(BEGIN), DONE)
+    yield applies("cut off: no frame at all is none", A, update.removeprefix(BEGIN), DONE)
     yield refused("cut off: behind a removed line", A, f"{HEAD}@@ -1,5 +1,5 @@\n one\n-two\n-three\n", INVALID)
     yield refused("cut off: within a removed line", A, f"{HEAD}@@ -1,5 +1,5 @@\n one\n-two\n-three\n-fou", INVALID)
     yield refused("cut off: behind an added line", A, f"{HEAD}@@ -1,3 +1,4 @@\n one\n-two\n+TWO\n", INVALID)
@@ -173,5 +173,5 @@ def _cut_off() -> Iterator[Case]:
     yield refused(
         "cut off: twins", TWINS, f"{HEAD}@@ -7,9 +7,9 @@\n     y = 1\n-    return y\n+    return 2\n", INVALID
     )
-    yield lands("cut off: not behind context", A, f"{HEAD}{TWO.replace('3 @@', '9 @@')}", DONE)
-    yield lands("cut off: not with too low counts", A, f"{HEAD}@@ -2,0 +2,1 @@\n-two\n+TWO\n", DONE)
+    yield applies("cut off: not behind context", A, f"{HEAD}{TWO.replace('3 @@', '9 @@')}", DONE)
+    yield applies("cut off: not with too low counts", A, f"{HEAD}@@ -2,0 +2,1 @@\n-two\n+TWO\n", DONE)

@@ -10,7 +10,7 @@ import msgspec
 
 from tests.corpus.bases import Change, changes
 from tests.corpus.case import AMBIGUOUS, INVALID, NOT_FOUND, TWO_WAYS, Case
-from tests.corpus.writing import Hunk, begin_patch, blocks, heading_of, hunks_of, marked, standing, unified
+from tests.corpus.writing import Hunk, begin_patch, blocks, heading_of, hunks_of, marked, occurrences, unified
 
 Write = Callable[[Change], str | None]
 """The patch; None where the habit makes no difference for this change."""
@@ -31,7 +31,7 @@ class Habit(msgspec.Struct, frozen=True, kw_only=True):
     named: bool = False  # the call names the file
     form: str = "unified"
     context: int = 3
-    newline_told: bool = True  # it can say whether the file ends with a newline
+    newline_marked: bool = True  # it can say whether the file ends with a newline
     counts: Callable[[Hunk], tuple[int, int]] | None = None  # what its headers count, if too much; see `seems_cut`
 
 
@@ -62,8 +62,10 @@ def each(change: Change, header: Callable[[Hunk], str], rows: Callable[[Hunk], S
 
 def respelt(change: Change, respell: Callable[[str], str], signs: str = " -") -> str | None:
     """A unified diff in which lines of some signs are quoted otherwise; None if none is."""
-    told = each(change, Hunk.header, lambda hunk: [r[0] + respell(r[1:]) if r[0] in signs else r for r in hunk.rows])
-    return told if told != each(change, Hunk.header, lambda hunk: hunk.rows) else None
+    reported = each(
+        change, Hunk.header, lambda hunk: [r[0] + respell(r[1:]) if r[0] in signs else r for r in hunk.rows]
+    )
+    return reported if reported != each(change, Hunk.header, lambda hunk: hunk.rows) else None
 
 
 def misquoted(change: Change) -> str | None:
@@ -188,33 +190,33 @@ HABITS: tuple[Habit, ...] = (
     Habit(name="numbers and headings", good=True, write=lambda c: each(c, lambda h: f"{h.header()} {heading_of(c, h) or ''}")),
     Habit(name="backwards", good=True, write=backwards),
     Habit(name="one header for each hunk", unique=True, write=in_turn),
-    Habit(name="line numbers pasted", unique=True, newline_told=False, write=numbered),
+    Habit(name="line numbers pasted", unique=True, newline_marked=False, write=numbered),
     Habit(name="context without its blank", unique=True, write=no_gutter),
-    Habit(name="marks of no newline everywhere", unique=True, newline_told=False, write=lambda c: each(c, Hunk.header, lambda h: marked(c, h, always=True))),
-    Habit(name="without marks of no newline", unique=True, newline_told=False, write=lambda c: each(c, Hunk.header, lambda h: h.rows)),
-    Habit(name="one word misquoted", newline_told=False, write=misquoted),
-    Habit(name="trailing blanks", newline_told=False, write=lambda c: respelt(c, lambda row: row + "  ")),
-    Habit(name="tabs as blanks", newline_told=False, write=lambda c: respelt(c, lambda row: row.replace("\t", "    "), " -+")),
-    Habit(name="indented deeper", newline_told=False, write=lambda c: respelt(c, lambda row: f"    {row}", " -+")),
-    Habit(name="escaped for a page", newline_told=False, write=lambda c: respelt(c, html.escape)),
-    Habit(name="curled quotes", newline_told=False, write=lambda c: respelt(c, lambda row: row.replace('"', "\u201d").replace("'", "\u2019"))),
-    Habit(name="dots for context", newline_told=False, codes=ALL, write=elided),
-    Habit(name="lines left out", bad=True, newline_told=False, codes=frozenset({INVALID}), write=lambda c: each(c, Hunk.header, lambda h: (*h.rows, "+# ... existing code ..."))),
-    Habit(name="begin patch", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c))),
-    Habit(name="begin patch, no end: it may be cut off", bad=True, codes=frozenset({INVALID}), form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c, end=False))),
-    Habit(name="begin patch without frame", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c)[1:-1])),
-    Habit(name="begin patch, fenced", unique=True, form="begin_patch", newline_told=False, write=lambda c: f"So:\n{fenced(begin_patch(c))}"),
-    Habit(name="begin patch, crlf", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c)).replace("\n", "\r\n")),
-    Habit(name="begin patch, headings", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c, headings=True))),
-    Habit(name="begin patch, in a shell", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(["apply_patch <<'EOF'", *begin_patch(c), "EOF"])),
-    Habit(name="search and replace", unique=True, form="search_replace", newline_told=False, named=True, write=lambda c: text(blocks(c))),
-    Habit(name="search and replace, named", unique=True, form="search_replace", newline_told=False, write=lambda c: text([c.path, *blocks(c)])),
-    Habit(name="search and replace, fenced", unique=True, form="search_replace", newline_told=False, write=lambda c: f"**{c.path}**\n{fenced(blocks(c), info='python')}"),
-    Habit(name="search and replace, named inside", unique=True, form="search_replace", newline_told=False, write=lambda c: fenced([c.path, *blocks(c)])),
-    Habit(name="search and replace, crlf", unique=True, form="search_replace", newline_told=False, write=lambda c: text([c.path, *blocks(c)]).replace("\n", "\r\n")),
-    Habit(name="search and replace, little context", unique=True, context=1, form="search_replace", newline_told=False, write=lambda c: text([c.path, *blocks(c, 1)])),
-    Habit(name="whole file", good=True, form="whole_file", newline_told=False, named=True, write=lambda c: fenced(c.after.splitlines(), "````")),
-    Habit(name="whole file, named", good=True, form="whole_file", newline_told=False, write=lambda c: f"`{c.path}`:\n\n{fenced(c.after.splitlines(), '~~~')}"),
+    Habit(name="marks of no newline everywhere", unique=True, newline_marked=False, write=lambda c: each(c, Hunk.header, lambda h: marked(c, h, always=True))),
+    Habit(name="without marks of no newline", unique=True, newline_marked=False, write=lambda c: each(c, Hunk.header, lambda h: h.rows)),
+    Habit(name="one word misquoted", newline_marked=False, write=misquoted),
+    Habit(name="trailing blanks", newline_marked=False, write=lambda c: respelt(c, lambda row: row + "  ")),
+    Habit(name="tabs as blanks", newline_marked=False, write=lambda c: respelt(c, lambda row: row.replace("\t", "    "), " -+")),
+    Habit(name="indented deeper", newline_marked=False, write=lambda c: respelt(c, lambda row: f"    {row}", " -+")),
+    Habit(name="escaped for a page", newline_marked=False, write=lambda c: respelt(c, html.escape)),
+    Habit(name="curled quotes", newline_marked=False, write=lambda c: respelt(c, lambda row: row.replace('"', "\u201d").replace("'", "\u2019"))),
+    Habit(name="dots for context", newline_marked=False, codes=ALL, write=elided),
+    Habit(name="lines left out", bad=True, newline_marked=False, codes=frozenset({INVALID}), write=lambda c: each(c, Hunk.header, lambda h: (*h.rows, "+# ... existing code ..."))),
+    Habit(name="begin patch", unique=True, form="begin_patch", newline_marked=False, write=lambda c: text(begin_patch(c))),
+    Habit(name="begin patch, no end: it may be cut off", bad=True, codes=frozenset({INVALID}), form="begin_patch", newline_marked=False, write=lambda c: text(begin_patch(c, end=False))),
+    Habit(name="begin patch without frame", unique=True, form="begin_patch", newline_marked=False, write=lambda c: text(begin_patch(c)[1:-1])),
+    Habit(name="begin patch, fenced", unique=True, form="begin_patch", newline_marked=False, write=lambda c: f"So:\n{fenced(begin_patch(c))}"),
+    Habit(name="begin patch, crlf", unique=True, form="begin_patch", newline_marked=False, write=lambda c: text(begin_patch(c)).replace("\n", "\r\n")),
+    Habit(name="begin patch, headings", unique=True, form="begin_patch", newline_marked=False, write=lambda c: text(begin_patch(c, headings=True))),
+    Habit(name="begin patch, in a shell", unique=True, form="begin_patch", newline_marked=False, write=lambda c: text(["apply_patch <<'EOF'", *begin_patch(c), "EOF"])),
+    Habit(name="search and replace", unique=True, form="search_replace", newline_marked=False, named=True, write=lambda c: text(blocks(c))),
+    Habit(name="search and replace, named", unique=True, form="search_replace", newline_marked=False, write=lambda c: text([c.path, *blocks(c)])),
+    Habit(name="search and replace, fenced", unique=True, form="search_replace", newline_marked=False, write=lambda c: f"**{c.path}**\n{fenced(blocks(c), info='python')}"),
+    Habit(name="search and replace, named inside", unique=True, form="search_replace", newline_marked=False, write=lambda c: fenced([c.path, *blocks(c)])),
+    Habit(name="search and replace, crlf", unique=True, form="search_replace", newline_marked=False, write=lambda c: text([c.path, *blocks(c)]).replace("\n", "\r\n")),
+    Habit(name="search and replace, little context", unique=True, context=1, form="search_replace", newline_marked=False, write=lambda c: text([c.path, *blocks(c, 1)])),
+    Habit(name="whole file", good=True, form="whole_file", newline_marked=False, named=True, write=lambda c: fenced(c.after.splitlines(), "````")),
+    Habit(name="whole file, named", good=True, form="whole_file", newline_marked=False, write=lambda c: f"`{c.path}`:\n\n{fenced(c.after.splitlines(), '~~~')}"),
 )  # fmt: skip
 
 
@@ -232,13 +234,13 @@ def cases() -> Iterator[Case]:
 
 
 def _case(change: Change, habit: Habit) -> Case | None:
-    if not habit.newline_told and change.before.endswith("\n") != change.after.endswith("\n"):
+    if not habit.newline_marked and change.before.endswith("\n") != change.after.endswith("\n"):
         return None
     patch = habit.write(change)
     if patch is None:
         return None
     hunks = hunks_of(change, habit.context)
-    once = all(standing(change.before, hunk.old) == 1 for hunk in hunks if hunk.old)
+    once = all(occurrences(change.before, hunk.old) == 1 for hunk in hunks if hunk.old)
     bad, codes = (True, frozenset({INVALID})) if seems_cut(habit, hunks) else (habit.bad, habit.codes)
     must = habit.good or (habit.unique and once and all(hunk.old for hunk in hunks))
     after = change.after

@@ -17,7 +17,7 @@ TWO = "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 DONE = A.replace("two", "TWO")
 
 
-def lands(
+def applies(
     name: str,
     before: str | Mapping[str, str],
     patch: str,
@@ -47,94 +47,94 @@ def cases() -> Iterator[Case]:
 
 
 def _unified() -> Iterator[Case]:
-    yield lands(
+    yield applies(
         "a mailed patch",
         A,
         f"From 1a2b Mon Sep 17\nSubject: two\n\n---\n a.txt | 2 +-\n\ndiff --git a/a.txt b/a.txt\nindex 1..2 100644\n{HEAD}{TWO}-- \n2.43.0\n\n",
         DONE,
     )
-    yield lands(
+    yield applies(
         "subversion's header",
         A,
         f"Index: a.txt\n{'=' * 67}\n--- a.txt\t(revision 1)\n+++ a.txt\t(working copy)\n{TWO}",
         DONE,
     )
-    yield lands("a command above", A, f"$ git diff\n{HEAD}{TWO}", DONE)
-    yield lands("one prefix only", A, f"--- a/a.txt\n+++ a.txt\n{TWO}", DONE)
-    yield lands("a byte order mark", A, f"\ufeff{HEAD}{TWO}", DONE)
-    yield lands("no blank behind the last at-signs", A, f"{HEAD}@@ -1,3 +1,3 @@one\n one\n-two\n+TWO\n three\n", DONE)
-    yield lands("three at-signs", A, f"{HEAD}@@@ -1,3 +1,3 @@@\n one\n-two\n+TWO\n three\n", DONE)
-    yield lands("counted from 0", A, f"{HEAD}@@ -0,3 +0,3 @@\n one\n-two\n+TWO\n three\n", DONE)
-    yield lands("removed after added", A, f"{HEAD}@@ -1,3 +1,3 @@\n one\n+TWO\n-two\n three\n", DONE)
-    yield lands("signs with a tab", "one\n\ttwo\n", f"{HEAD}@@ -1,2 +1,2 @@\n one\n-\ttwo\n+\tTWO\n", "one\n\tTWO\n")
-    yield lands("a removed line that looks like a header", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,1 @@\n--- a\n x\n", "x\n")
-    yield lands("an added line that looks like a header", "x\n", f"{HEAD}@@ -1,1 +1,2 @@\n x\n+++ y\n", "x\n++ y\n")
-    yield lands("a removed and an added one", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,2 @@\n--- a\n+++ b\n x\n", "++ b\nx\n")
-    yield lands(
+    yield applies("a command above", A, f"$ git diff\n{HEAD}{TWO}", DONE)
+    yield applies("one prefix only", A, f"--- a/a.txt\n+++ a.txt\n{TWO}", DONE)
+    yield applies("a byte order mark", A, f"\ufeff{HEAD}{TWO}", DONE)
+    yield applies("no blank behind the last at-signs", A, f"{HEAD}@@ -1,3 +1,3 @@one\n one\n-two\n+TWO\n three\n", DONE)
+    yield applies("three at-signs", A, f"{HEAD}@@@ -1,3 +1,3 @@@\n one\n-two\n+TWO\n three\n", DONE)
+    yield applies("counted from 0", A, f"{HEAD}@@ -0,3 +0,3 @@\n one\n-two\n+TWO\n three\n", DONE)
+    yield applies("removed after added", A, f"{HEAD}@@ -1,3 +1,3 @@\n one\n+TWO\n-two\n three\n", DONE)
+    yield applies("signs with a tab", "one\n\ttwo\n", f"{HEAD}@@ -1,2 +1,2 @@\n one\n-\ttwo\n+\tTWO\n", "one\n\tTWO\n")
+    yield applies("a removed line that looks like a header", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,1 @@\n--- a\n x\n", "x\n")
+    yield applies("an added line that looks like a header", "x\n", f"{HEAD}@@ -1,1 +1,2 @@\n x\n+++ y\n", "x\n++ y\n")
+    yield applies("a removed and an added one", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,2 @@\n--- a\n+++ b\n x\n", "++ b\nx\n")
+    yield applies(
         "a patch in a document is changed",
         {"d.md": DOC},
         "--- a/d.md\n+++ b/d.md\n@@ -6,3 +6,3 @@\n @@ -1 +1 @@\n--a\n+-z\n +b\n",
         {"d.md": DOC.replace("\n-a\n", "\n-z\n")},
     )
-    yield lands(
+    yield applies(
         "a conflict is settled",
         CONFLICT,
         f"{HEAD}@@ -1,7 +1,3 @@\n top\n-<<<<<<< HEAD\n-ours\n-=======\n theirs\n->>>>>>> other\n end\n",
         "top\ntheirs\nend\n",
     )
-    yield lands(
+    yield applies(
         "below a heading",
         TWINS,
         f"{HEAD}@@ def g(x):\n     y = 1\n-    return y\n+    return 2\n",
         TWINS[: -len("return y\n")] + "return 2\n",
     )
-    yield lands(
+    yield applies(
         "below a part of one",
         TWINS,
         f"{HEAD}@@ def g\n     y = 1\n-    return y\n+    return 2\n",
         TWINS[: -len("return y\n")] + "return 2\n",
     )
-    yield lands(
+    yield applies(
         "below two",
         NESTED,
         f"{HEAD}@@ class B:\n@@ def f(self):\n-        pass\n+        return 1\n",
         NESTED[: -len("pass\n")] + "return 1\n",
     )
-    yield lands(
+    yield applies(
         "the heading is repeated as context",
         TWINS,
         f"{HEAD}@@ def g(x):\n def g(x):\n-    y = 1\n+    y = 2\n",
         TWINS.replace("    y = 1", "    y = 2").replace("    y = 2", "    y = 1", 1),
     )
-    yield lands(
+    yield applies(
         "the right line among twins",
         TWINS,
         f"{HEAD}@@ -7,2 +7,2 @@\n     y = 1\n-    return y\n+    return 2\n",
         TWINS[: -len("return y\n")] + "return 2\n",
     )
-    yield lands(
+    yield applies(
         "a mark narrows twins to the end",
         "a\nb\na\nb",
         f"{HEAD}@@ -8,2 +8,2 @@\n a\n-b\n\\ No newline at end of file\n+B\n\\ No newline at end of file\n",
         "a\nb\na\nB",
     )
-    yield lands(
+    yield applies(
         "prose between two pieces of one file",
         A,
         "First:\n```\n@@ @@\n-two\n+TWO\n```\nthen:\n```\n@@ @@\n-six\n+SIX\n```\n",
         DONE.replace("six", "SIX"),
         "a.txt",
     )
-    yield lands("an empty file is filled", "", f"{HEAD}@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n")
-    yield lands("a file is made", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n", {"n.txt": "a\nb\n"})
-    yield lands(
+    yield applies("an empty file is filled", "", f"{HEAD}@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n")
+    yield applies("a file is made", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n", {"n.txt": "a\nb\n"})
+    yield applies(
         "a file is made, counts wrong", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,1 @@\n+a\n+b\n", {"n.txt": "a\nb\n"}
     )
-    yield lands("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
+    yield applies("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
     removed = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
     made = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+c\n"
-    yield lands("a file is removed and made anew", "a\nb\n", removed + made, "c\n")
-    yield lands(
+    yield applies("a file is removed and made anew", "a\nb\n", removed + made, "c\n")
+    yield applies(
         "a file is removed and made anew, as git says it",
         "a\nb\n",
         f"diff --git a/a.txt b/a.txt\ndeleted file mode 100644\nindex 1..0\n{removed}"
@@ -168,7 +168,7 @@ def _unified() -> Iterator[Case]:
         "a heading that stands twice", NESTED, f"{HEAD}@@ def f(self):\n-        pass\n+        return 1\n", AMBIGUOUS
     )
     yield refused("added lines alone, by number", A, f"{HEAD}@@ -3,0 +4,1 @@\n+new\n", AMBIGUOUS)
-    yield lands("added lines alone, no number", A, f"{HEAD}@@ @@\n+new\n", f"{A}new\n")
+    yield applies("added lines alone, no number", A, f"{HEAD}@@ @@\n+new\n", f"{A}new\n")
     yield refused("added lines alone, below a heading", TWINS, f"{HEAD}@@ def g(x):\n+new\n", AMBIGUOUS)
     yield refused("two hunks on one line", A, f"{HEAD}@@ @@\n-two\n+TWO\n@@ @@\n-two\n+2\n", OVERLAP)
     yield refused("the same hunk twice", A, f"{HEAD}{TWO}{TWO}", OVERLAP)
@@ -219,44 +219,44 @@ def _unified() -> Iterator[Case]:
 
 def _begin_patch() -> Iterator[Case]:
     hunk = "@@\n one\n-two\n+TWO\n three\n"
-    yield lands(
+    yield applies(
         "begin: all four acts",
         {"a.txt": A, "b.txt": "b\n", "c.txt": "c\n"},
         f"{BEGIN}*** Add File: n/new.txt\n+new\n+\n+lines\n*** Update File: a.txt\n{hunk}*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n{END}",
         {"n/new.txt": "new\n\nlines\n", "a.txt": DONE, "b.txt": None, "c.txt": None, "d/c.txt": "C\n"},
         form="begin_patch",
     )
-    yield lands("begin: without the frame", A, f"*** Update File: a.txt\n{hunk}", DONE)
-    yield lands("begin: without at-signs", A, f"{BEGIN}*** Update File: a.txt\n one\n-two\n+TWO\n three\n{END}", DONE)
-    yield lands("begin: numbers", A, f"{BEGIN}*** Update File: a.txt\n{TWO}{END}", DONE)
-    yield lands(
+    yield applies("begin: without the frame", A, f"*** Update File: a.txt\n{hunk}", DONE)
+    yield applies("begin: without at-signs", A, f"{BEGIN}*** Update File: a.txt\n one\n-two\n+TWO\n three\n{END}", DONE)
+    yield applies("begin: numbers", A, f"{BEGIN}*** Update File: a.txt\n{TWO}{END}", DONE)
+    yield applies(
         "begin: at the end",
         "a\nb\na\nb\n",
         f"{BEGIN}*** Update File: a.txt\n@@\n a\n-b\n+B\n*** End of File\n{END}",
         "a\nb\na\nB\n",
     )
-    yield lands(
+    yield applies(
         "begin: more at the end", A, f"{BEGIN}*** Update File: a.txt\n@@\n+nine\n*** End of File\n{END}", A + "nine\n"
     )
-    yield lands(
+    yield applies(
         "begin: stacked headings",
         NESTED,
         f"{BEGIN}*** Update File: a.txt\n@@ class B:\n@@     def f(self):\n-        pass\n+        return 1\n{END}",
         NESTED[: -len("pass\n")] + "return 1\n",
     )
-    yield lands(
+    yield applies(
         "begin: moved only", A, f"{BEGIN}*** Update File: a.txt\n*** Move to: b.txt\n{END}", {"a.txt": None, "b.txt": A}
     )
-    yield lands(
+    yield applies(
         "begin: blank rows between files",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN}\n*** Update File: a.txt\n{hunk}\n*** Update File: b.txt\n@@\n-b\n+B\n\n{END}",
         {"a.txt": DONE, "b.txt": "B\n"},
     )
-    yield lands(
+    yield applies(
         "begin: a blank row in an added file", {}, f"{BEGIN}*** Add File: n.txt\n+a\n\n+b\n{END}", {"n.txt": "a\n\nb\n"}
     )
-    yield lands(
+    yield applies(
         "begin: a patch is added as a file",
         {},
         f"{BEGIN}*** Add File: n.txt\n+*** Begin Patch\n+@@\n+<<<<<<< SEARCH\n{END}",
@@ -278,16 +278,16 @@ def _begin_patch() -> Iterator[Case]:
         "begin: an unknown act", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Rename File: a.txt\n{END}", INVALID
     )
     add = "*** Add File: a.txt\n+a\n"
-    yield lands("begin: added over a file", A, f"{BEGIN}{add}{END}", "a\n")
-    yield lands("begin: nothing is added over a file", A, f"{BEGIN}*** Add File: a.txt\n{END}", "")
-    yield lands(
+    yield applies("begin: added over a file", A, f"{BEGIN}{add}{END}", "a\n")
+    yield applies("begin: nothing is added over a file", A, f"{BEGIN}*** Add File: a.txt\n{END}", "")
+    yield applies(
         "begin: added over a file, beside another",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN}{add}*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: n.txt\n+n\n{END}",
         {"a.txt": "a\n", "b.txt": "B\n", "n.txt": "n\n"},
     )
-    yield lands("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "a\n")
-    yield lands(
+    yield applies("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "a\n")
+    yield applies(
         "begin: deleted and added, another between",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN}*** Delete File: a.txt\n*** Delete File: b.txt\n{add}{END}",
@@ -315,30 +315,30 @@ def _begin_patch() -> Iterator[Case]:
 def _as_agents_send_them() -> Iterator[Case]:
     """What other tools take, and how their agents therefore write."""
     two = "@@\n-two\n+TWO\n"
-    yield lands(
+    yield applies(
         "sent: added lines alone at a bare @@", A, f"{BEGIN}*** Update File: a.txt\n@@\n+nine\n{END}", f"{A}nine\n"
     )
-    yield lands("sent: blanks before the file's row", A, f"{BEGIN}  *** Update File: a.txt\n{two}{END}", DONE)
-    yield lands(
+    yield applies("sent: blanks before the file's row", A, f"{BEGIN}  *** Update File: a.txt\n{two}{END}", DONE)
+    yield applies(
         "sent: blanks before the second file's row",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN} *** Add File: n.txt\n+x\n *** Update File: a.txt\n{two}{END}",
         {"n.txt": "x\n", "a.txt": DONE},
     )
-    yield lands(
+    yield applies(
         "sent: two sections of one file",
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-six\n+SIX\n{END}",
         DONE.replace("six", "SIX"),
     )
-    yield lands(
+    yield applies(
         "sent: two sections, the second quotes what the first changes",
         A,
         f"{BEGIN}*** Update File: a.txt\n@@\n one\n-two\n+TWO\n three\n"
         f"*** Update File: a.txt\n@@\n two\n-three\n+THREE\n four\n{END}",
         DONE.replace("three", "THREE"),
     )
-    yield lands(
+    yield applies(
         "sent: three sections, each of the file as it was",
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-six\n+SIX\n"
@@ -359,58 +359,58 @@ def _as_agents_send_them() -> Iterator[Case]:
         OVERLAP,
         NOT_FOUND,
     )
-    yield lands(
+    yield applies(
         "sent: blanks before a file's row below a hunk",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN}*** Update File: a.txt\n{two} three\n  *** Update File: b.txt\n@@\n-b\n+B\n{END}",
         {"a.txt": DONE, "b.txt": "B\n"},
     )
-    yield lands(
+    yield applies(
         "sent: a line of the file that is like a file's row",
         "two\n*** Update File: b.txt\nend\n",
         f"{BEGIN}*** Update File: a.txt\n{two} *** Update File: b.txt\n end\n{END}",
         "TWO\n*** Update File: b.txt\nend\n",
     )
-    yield lands(
+    yield applies(
         "sent: twins in the order of the file",
         TWINS + "end\n",
         f"{BEGIN}*** Update File: a.txt\n@@\n-def g(x):\n+def h(x):\n@@\n-    return y\n+    return 2\n{END}",
         (TWINS + "end\n").replace("g(x)", "h(x)")[: -len("return y\nend\n")] + "return 2\nend\n",
     )
-    yield lands(
+    yield applies(
         "sent: line numbers with a bar",
         A,
         "a.txt\n<<<<<<< SEARCH\n1 | one\n2 | two\n=======\n1 | one\n2 | TWO\n>>>>>>> REPLACE\n",
         DONE,
     )
-    yield lands(
+    yield applies(
         "sent: the line at which a block starts",
         TWINS,
         "a.txt\n<<<<<<< SEARCH\n:start_line:7\n-------\n    y = 1\n=======\n    y = 2\n>>>>>>> REPLACE\n",
         TWINS[:30] + TWINS[30:].replace("y = 1", "y = 2"),
     )
-    yield lands(
+    yield applies(
         "sent: the lines at which a block starts and ends",
         A,
         "a.txt\n<<<<<<< SEARCH\n:start_line:2\n:end_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
         DONE,
     )
     for left, middle, right in ((5, 7, 9), (9, 9, 5), (7, 5, 7), (6, 6, 6)):
-        yield lands(
+        yield applies(
             f"sent: marks of {left}, {middle} and {right} signs",
             A,
             f"a.txt\n{'<' * left} SEARCH\ntwo\n{'=' * middle}\nTWO\n{'>' * right} REPLACE\n",
             DONE,
         )
     code = "def f():\n    a(1)\n    b(2)\n"
-    yield lands(
+    yield applies(
         "sent: the first line of a block without its indentation",
         code,
         "a.txt\n<<<<<<< SEARCH\na(1)\n    b(2)\n=======\na(1)\n    c(3)\n    b(2)\n>>>>>>> REPLACE\n",
         code.replace("    b(2)", "    c(3)\n    b(2)"),
     )
     prose = "One \u2013 \u201cthe first\u201d \u2013 and so on\u2026\nTwo.\n"
-    yield lands(
+    yield applies(
         "sent: plain signs for typographic ones in what is replaced",
         prose,
         f'{HEAD}@@ @@\n-One - "the first" - and so on...\n+One - "the best" - and so on...\n Two.\n',
@@ -436,33 +436,33 @@ def _blocks() -> Iterator[Case]:
         return f"{'<' * width} SEARCH\n{search}{'=' * width}\n{replace}{'>' * width} REPLACE\n"
 
     two, six = block("two\n", "TWO\n"), block("five\nsix\n", "five\nSIX\n")
-    yield lands(
+    yield applies(
         "block: several of one file", A, f"a.txt\n{two}\n{six}", DONE.replace("six", "SIX"), form="search_replace"
     )
-    yield lands(
+    yield applies(
         "block: several files",
         {"a.txt": A, "b.txt": A},
         f"a.txt\n{two}\nb.txt\n{six}",
         {"a.txt": DONE, "b.txt": A.replace("six", "SIX")},
     )
-    yield lands(
+    yield applies(
         "block: several files, fenced",
         {"a.txt": A, "b.txt": A},
         f"a.txt\n```\n{two}```\n\nThen `b.txt`:\n\nb.txt\n```\n{six}```\n",
         {"a.txt": DONE, "b.txt": A.replace("six", "SIX")},
     )
-    yield lands("block: the path behind the fence's marks", A, f"```text:a.txt\n{two}```\n", DONE)
-    yield lands("block: a heading names the file", A, f"### a.txt\n\n{two}", DONE)
-    yield lands("block: removed", A, "a.txt\n" + block("two\n", ""), A.replace("two\n", ""))
-    yield lands("block: a file is made", {}, "n.txt\n" + block("", "a\nb\n"), {"n.txt": "a\nb\n"})
-    yield lands("block: other widths", A, "a.txt\n" + block("two\n", "TWO\n", 5), DONE)
-    yield lands(
+    yield applies("block: the path behind the fence's marks", A, f"```text:a.txt\n{two}```\n", DONE)
+    yield applies("block: a heading names the file", A, f"### a.txt\n\n{two}", DONE)
+    yield applies("block: removed", A, "a.txt\n" + block("two\n", ""), A.replace("two\n", ""))
+    yield applies("block: a file is made", {}, "n.txt\n" + block("", "a\nb\n"), {"n.txt": "a\nb\n"})
+    yield applies("block: other widths", A, "a.txt\n" + block("two\n", "TWO\n", 5), DONE)
+    yield applies(
         "block: a line of another width inside",
         "T\n=====\n",
         "a.txt\n" + block("T\n=====\n", "Tt\n=====\n"),
         "Tt\n=====\n",
     )
-    yield lands(
+    yield applies(
         "block: a diff inside",
         {"d.md": DOC},
         "d.md\n" + block("@@ -1 +1 @@\n-a\n", "@@ -1 +1 @@\n-z\n"),
@@ -481,15 +481,15 @@ def _blocks() -> Iterator[Case]:
 
 
 def _whole_files() -> Iterator[Case]:
-    yield lands(
+    yield applies(
         "whole: a new file",
         {},
         "Here:\n\n**src/n.py**\n```python\nx = 1\n```\n",
         {"src/n.py": "x = 1\n"},
         form="whole_file",
     )
-    yield lands("whole: the path behind the marks", "x\ny\n", "```txt a.txt\nx\n```\n", "x\n")
-    yield lands("whole: fences inside longer ones", "x\n", "a.txt\n````\n```\nx\n```\n````\n", "```\nx\n```\n")
+    yield applies("whole: the path behind the marks", "x\ny\n", "```txt a.txt\nx\n```\n", "x\n")
+    yield applies("whole: fences inside longer ones", "x\n", "a.txt\n````\n```\nx\n```\n````\n", "```\nx\n```\n")
     yield refused("whole: no path", A, "```\nx\n```\n", INVALID)
     yield refused("whole: the fence is open", A, "a.txt\n```\nx\n", INVALID)
     yield refused("whole: two fences", A, "a.txt\n```\nx\n```\nb.txt\n```\ny\n```\n", TWO_WAYS)
@@ -502,26 +502,26 @@ def _whole_files() -> Iterator[Case]:
 def _several() -> Iterator[Case]:
     other = "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+B\n"
     both = {"a.txt": A, "b.txt": "b\n"}
-    yield lands("several: two files", both, f"{HEAD}{TWO}{other}", {"a.txt": DONE, "b.txt": "B\n"})
-    yield lands(
+    yield applies("several: two files", both, f"{HEAD}{TWO}{other}", {"a.txt": DONE, "b.txt": "B\n"})
+    yield applies(
         "several: two fences",
         both,
         f"```diff\n{HEAD}{TWO}```\nand\n```diff\n{other}```\n",
         {"a.txt": DONE, "b.txt": "B\n"},
     )
-    yield lands(
+    yield applies(
         "several: counts wrong before the next header",
         both,
         f"{HEAD}{TWO.replace('3 @@', '9 @@')}{other}",
         {"a.txt": DONE, "b.txt": "B\n"},
     )
-    yield lands(
+    yield applies(
         "several: renamed with changes",
         A,
         f"diff --git a/a.txt b/b.txt\nsimilarity index 90%\nrename from a.txt\nrename to b.txt\n--- a/a.txt\n+++ b/b.txt\n{TWO}",
         {"a.txt": None, "b.txt": DONE},
     )
-    yield lands("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", A.replace("two", "2"))
+    yield applies("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", A.replace("two", "2"))
     yield refused(
         "several: in turn, made ambiguous",
         A,
@@ -560,7 +560,7 @@ def _misquoted() -> Iterator[Case]:
     """Hunks that stand in the file only nearly as they are quoted."""
     price = "price =  self.price(item);\n"
     take, taken = "        self.stock.take(item, count)\n", "        self.stock.take(item, count, now=True)\n"
-    yield lands(
+    yield applies(
         "misquoted: blanks and a semicolon in the context",
         SHOP,
         f"{HEAD}@@ @@\n         {price}-{take}+{taken}         return price * count\n",
@@ -572,13 +572,13 @@ def _misquoted() -> Iterator[Case]:
         f"{HEAD}@@ @@\n         cost = self.price(item)\n-{take}+{taken}         return price * count\n",
         NOT_FOUND,
     )
-    yield lands(
+    yield applies(
         "misquoted: other indentation",
         SHOP,
         f"{HEAD}@@ @@\n   price = self.price(item)\n-  {take.lstrip()}+  {taken.lstrip()}   return price * count\n",
         SHOP.replace(take, taken),
     )
-    yield lands(
+    yield applies(
         "misquoted: begin patch below its heading",
         SHOP,
         f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n         {price}-{take}+{taken}{END}",
@@ -637,10 +637,10 @@ def _indented_by_one() -> Iterator[Case]:
         first, last = old
         block = f"<<<<<<< SEARCH\n{first}\n{last}\n=======\n{first}\n{new}\n{last}\n>>>>>>> REPLACE\n"
         rows = f" {first}\n+{new}\n {last}\n"
-        yield lands(f"one blank in {name}: a block", before, f"a.txt\n{block}", after)
-        yield lands(f"one blank in {name}: unified", before, f"{HEAD}@@ -2,2 +2,3 @@\n{rows}", after)
-        yield lands(
+        yield applies(f"one blank in {name}: a block", before, f"a.txt\n{block}", after)
+        yield applies(f"one blank in {name}: unified", before, f"{HEAD}@@ -2,2 +2,3 @@\n{rows}", after)
+        yield applies(
             f"one blank in {name}: begin patch", before, f"{BEGIN}*** Update File: a.txt\n@@\n{rows}{END}", after
         )
         kept = f"{HEAD}@@ @@\n {first}\n+ {new}\n {last}\n"
-        yield lands(f"one blank in {name}: new lines have it", before, kept, after)
+        yield applies(f"one blank in {name}: new lines have it", before, kept, after)

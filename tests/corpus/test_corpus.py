@@ -28,7 +28,7 @@ def facts(before: Mapping[str, bytes], path: str) -> Facts:
     return Facts(WorkspacePath(path), held, Seq(3), Base(Seq(3), held.digest, True, True))
 
 
-def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
+def applied(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
     """What the files hold then. Raises CallerError."""
     parsed = parse(case.patch, case.path)
     if case.form is not None:
@@ -61,25 +61,25 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def outcome(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes] | CallerError:
     try:
-        return landed(case, before)
+        return applied(case, before)
     except CallerError as error:
         return error
 
 
 def check(case: Case, end: str) -> None:
     before = {path: text.replace("\n", end).encode() for path, text in case.before.items()}
-    told = outcome(case, before)
-    if isinstance(told, CallerError):
-        assert told.code in case.codes, f"{told.code}: {told.message}"
+    reported = outcome(case, before)
+    if isinstance(reported, CallerError):
+        assert reported.code in case.codes, f"{reported.code}: {reported.message}"
         return
-    assert case.after is not None, f"landed, but should be refused: {told}"
+    assert case.after is not None, f"landed, but should be refused: {reported}"
     ends = {path: end for path, text in case.before.items() if text}
     expected = {path: text.replace("\n", ends.get(path, "\n")) for path, text in case.expected().items()}
-    assert {path: data.decode() for path, data in told.items()} == expected
+    assert {path: data.decode() for path, data in reported.items()} == expected
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_it_lands_as_meant_or_is_refused(case: Case) -> None:
+def test_it_applies_as_meant_or_is_refused(case: Case) -> None:
     check(case, "\n")
 
 

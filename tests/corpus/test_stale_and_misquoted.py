@@ -162,8 +162,8 @@ def misquoted(r: Random, search: str, replace: str) -> tuple[str, str]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_misquoted_edit_is_right_or_refused(seed: int) -> None:
     r = Random(f"misquoted {seed}")
-    told = Counter[str]()
-    while told.total() < CASES:
+    reported = Counter[str]()
+    while reported.total() < CASES:
         lines = made(r)
         first, last = span(r, lines)
         change = change_in(r, lines, first, last)
@@ -176,9 +176,9 @@ def test_a_misquoted_edit_is_right_or_refused(seed: int) -> None:
             continue  # that quotes another place, to the letter: no case, and another one is made instead
         result = applied(edit(search, replace), text_of(lines))
         wanted = text_of(meant)
-        told["refused" if result is None else "right" if result == wanted else "wrong"] += 1
+        reported["refused" if result is None else "right" if result == wanted else "wrong"] += 1
         assert result is None or _plain(result) == _plain(wanted), (search, replace, text_of(lines), result)
-    assert told["right"] > CASES // 4, told
+    assert reported["right"] > CASES // 4, reported
 
 
 def _plain(text: str) -> str:
@@ -213,7 +213,7 @@ def others(r: Random, lines: list[Line]) -> list[Line]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_stale_edit_is_right_or_a_conflict(seed: int) -> None:
     r = Random(f"stale {seed}")
-    told = Counter[str]()
+    reported = Counter[str]()
     for _ in range(CASES):
         base = made(r)
         now = others(r, base)
@@ -225,9 +225,9 @@ def test_a_stale_edit_is_right_or_a_conflict(seed: int) -> None:
         if text_of(change.done(base) or []) == text_of(now):
             meant.add(text_of(now))  # both sides made the same text, as of two equal lines that each took one
         result = applied(edit(text_of(base[first:last]), text_of(inside)), text_of(now), text_of(base))
-        told["kept" if result is None else "right" if result in meant else "wrong"] += 1
+        reported["kept" if result is None else "right" if result in meant else "wrong"] += 1
         assert result is None or result in meant, (text_of(base), text_of(now), change, result)
-    assert told["right"] > CASES // 4, told
+    assert reported["right"] > CASES // 4, reported
 
 
 def _both(base: list[Line], now: list[Line], change: Change) -> list[list[Line]]:
@@ -254,7 +254,7 @@ def _both(base: list[Line], now: list[Line], change: Change) -> list[list[Line]]
 def test_a_stale_edit_stays_in_its_section(seed: int) -> None:
     """Of files whose sections are alike, and were moved, taken away, copied or named anew meanwhile."""
     r = Random(f"sections {seed}")
-    told = Counter[str]()
+    reported = Counter[str]()
     for _ in range(CASES):
         file = sections.made(r)
         base, now = file.lines, sections.others(r, file).lines
@@ -266,9 +266,9 @@ def test_a_stale_edit_stays_in_its_section(seed: int) -> None:
         if "+added" in old:  # beside the change: a line behind the first
             wanted = {text.replace("\n", "\nadded\n", 1) for text in wanted}
         result = applied(command, sections.text_of(now), sections.text_of(base))
-        told["kept" if result is None else "right" if result in wanted else "wrong"] += 1
+        reported["kept" if result is None else "right" if result in wanted else "wrong"] += 1
         assert result is None or result in wanted, (sections.text_of(base), sections.text_of(now), old, new, result)
-    assert told["right"] > CASES // 4, told
+    assert reported["right"] > CASES // 4, reported
 
 
 def patch(text: str, path: WorkspacePath) -> Patch:

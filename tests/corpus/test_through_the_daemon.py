@@ -88,6 +88,6 @@ async def test_over_mcp(place: Place) -> None:
             result = await client.call_tool("apply_patch", arguments)
             (block, *_) = result.content
             assert isinstance(block, TextContent)
-            told: dict[str, Any] = json.loads(block.text)
-            code = told["code"] if result.is_error else None
-            judge(case, code, told.get("form"), place.workspace)
+            reported: dict[str, Any] = json.loads(block.text)
+            code = reported["code"] if result.is_error else None
+            judge(case, code, reported.get("form"), place.workspace)

@@ -99,7 +99,7 @@ def begin_patch(change: Change, *, headings: bool = False, end: bool = True) -> 
     return [*rows, "*** End Patch"] if end else rows
 
 
-def standing(before: str, passage: Sequence[str]) -> int:
+def occurrences(before: str, passage: Sequence[str]) -> int:
     """How often a passage stands in a text; counted in the plainest way."""
     lines = before.splitlines()
     return sum(lines[at : at + len(passage)] == list(passage) for at in range(len(lines) - len(passage) + 1))

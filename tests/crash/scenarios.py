@@ -230,16 +230,16 @@ class Ground(RunningDaemon):
         self._module = CRASHING
         options = [part for name, value in more.items() for part in (f"--{name}", value)]
         self.start("--at", at, *options)
-        told: ChangeAnswer | OrchestratorError
+        reported: ChangeAnswer | OrchestratorError
         try:
             async with self.client(AGENT) as files:
                 if operation.prepare is not None:
                     await operation.prepare(files)
-                told = await operation.call(files, REQUEST)
+                reported = await operation.call(files, REQUEST)
         except (DaemonRestarted, DaemonUnreachable) as error:
-            told = error
+            reported = error
         assert self.wait() == -9, self.log[-2000:]
-        return told
+        return reported
 
     @contextmanager
     def serving(self) -> Iterator[None]:

@@ -35,7 +35,7 @@ MOST_CALLS = 2_000
 FAULTS: tuple[Fault, ...] = ("EIO", "ENOSPC", "short write", "dead")
 
 
-class Told(msgspec.Struct, frozen=True):
+class Reported(msgspec.Struct, frozen=True):
     """What came of one call on a disk that failed in it."""
 
     code: str  # `applied`, or the refusal's code
@@ -56,7 +56,7 @@ def leases() -> Iterator[None]:
 
 async def attempt(
     life: Inside, files: FileAccess, ground: Ground, operation: Operation, disk: FailingDisk, fault: Fault, at: int
-) -> Told:
+) -> Reported:
     """Ask for the change on a disk whose `at`-th call fails."""
     disk.arm(fault, at)
     code: str
@@ -66,10 +66,10 @@ async def attempt(
         code = error.code
     await life.idle()  # what goes on after the answer may meet the fault too
     disk.mend()
-    return Told(code, disk.fired, await life.writes_stopped(), ground.contents(operation))
+    return Reported(code, disk.fired, await life.writes_stopped(), ground.contents(operation))
 
 
-async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fresh: bool) -> Told:
+async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fresh: bool) -> Reported:
     """Ask again and again in one life, the fault one call later each time, until something came of it.
 
     Each time with the same request id: a refusal for the disk's sake must not be what a retry gets.
@@ -84,42 +84,42 @@ async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fr
             await operation.prepare(files)
         await life.idle()
         while True:
-            told = await attempt(life, files, ground, operation, disk, fault, at)
+            reported = await attempt(life, files, ground, operation, disk, fault, at)
             try:
-                check(told, operation, fault)
-                assert told.code == "applied" or told.stopped or fault == "dead" or ground.temps() == []
+                check(reported, operation, fault)
+                assert reported.code == "applied" or reported.stopped or fault == "dead" or ground.temps() == []
             except AssertionError as error:
-                error.add_note(f"{fault} at call {at}: {told}")
+                error.add_note(f"{fault} at call {at}: {reported}")
                 raise
-            if fresh or told.code == "applied" or told.stopped:
+            if fresh or reported.code == "applied" or reported.stopped:
                 break
             at += 1
     assert not disk.handles
     try:
-        await mended(ground, operation, told)
+        await mended(ground, operation, reported)
     except AssertionError as error:
-        error.add_note(f"{fault} at call {at}: {told}")
+        error.add_note(f"{fault} at call {at}: {reported}")
         raise
-    return msgspec.structs.replace(told, at=at)
+    return msgspec.structs.replace(reported, at=at)
 
 
-async def mended(ground: Ground, operation: Operation, told: Told) -> None:
+async def mended(ground: Ground, operation: Operation, reported: Reported) -> None:
     """Two more starts on a disk that is well."""
     disk = Disk()
     async with living(ground.state_dir, ground.workspace, disk) as life:
         found = ground.contents(operation)
         assert found in (operation.before, operation.after)
         closing = [entry["kind"] for entry in outcomes(await life.events())[-1:]]
-        if told.code == "applied":
+        if reported.code == "applied":
             assert found == operation.after
-        if not told.stopped:
-            assert found == told.tree  # nothing was left to do
+        if not reported.stopped:
+            assert found == reported.tree  # nothing was left to do
         if found == operation.after:
             assert closing == ["change_applied"]
         await life.agrees()
         await life.idle()
         first = await life.events()
-    if not told.stopped and told.code == "applied":
+    if not reported.stopped and reported.code == "applied":
         return
     async with living(ground.state_dir, ground.workspace, disk) as life:
         assert about_files(await life.events()) == about_files(first)
@@ -131,23 +131,26 @@ async def mended(ground: Ground, operation: Operation, told: Told) -> None:
         await life.agrees()
 
 
-def check(told: Told, operation: Operation, fault: Fault) -> None:
+def check(reported: Reported, operation: Operation, fault: Fault) -> None:
     """The answer, by what failed; a refusal has changed nothing."""
     # With the change done, a sync may still fail as the directories that it left empty are removed.
-    assert told.stopped == (told.code == "writes_stopped") or (told.code, told.fired) == ("applied", "sync")
+    assert reported.stopped == (reported.code == "writes_stopped") or (reported.code, reported.fired) == (
+        "applied",
+        "sync",
+    )
     match fault:
-        case _ if told.fired is None:
-            assert told.code == "applied"
+        case _ if reported.fired is None:
+            assert reported.code == "applied"
         case "short write":
-            assert told.code == "applied"
+            assert reported.code == "applied"
         case "ENOSPC":
-            assert told.code in ("applied", "disk_full", "writes_stopped")
-        case _ if told.fired == "sync":
-            assert told.stopped  # what a failed sync has left on the disk, nobody knows
+            assert reported.code in ("applied", "disk_full", "writes_stopped")
+        case _ if reported.fired == "sync":
+            assert reported.stopped  # what a failed sync has left on the disk, nobody knows
         case _:
-            assert told.code in ("applied", "io_error", "writes_stopped")
-    if told.code not in ("applied", "writes_stopped"):
-        assert told.tree == operation.before
+            assert reported.code in ("applied", "io_error", "writes_stopped")
+    if reported.code not in ("applied", "writes_stopped"):
+        assert reported.tree == operation.before
 
 
 async def at_each_call_in_turn(base: Path, operation: Operation, fault: Fault, *, fresh: bool) -> None:
@@ -155,10 +158,10 @@ async def at_each_call_in_turn(base: Path, operation: Operation, fault: Fault, *
     for life in range(MOST_CALLS):
         folder = base / str(life)
         folder.mkdir()
-        told = await failing(folder, operation, fault, at, fresh=fresh)
-        if told.fired is None:
+        reported = await failing(folder, operation, fault, at, fresh=fresh)
+        if reported.fired is None:
             return
-        at = told.at + 1
+        at = reported.at + 1
     raise AssertionError("the fault never ended")
 
 

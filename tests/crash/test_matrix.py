@@ -132,8 +132,8 @@ async def test_killed_before_the_intent(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
-async def test_recovery_tells_what_the_call_would_have_told(base: Path, operation: Operation) -> None:
-    told = []
+async def test_recovery_reports_what_the_call_would_have_reported(base: Path, operation: Operation) -> None:
+    reported = []
     for number, step in enumerate(("written", "txn_committed:change_applied")):
         folder = base / str(number)
         folder.mkdir()
@@ -145,8 +145,8 @@ async def test_recovery_tells_what_the_call_would_have_told(base: Path, operatio
         assert event.pop("recovered", False) == (step == "written")
         for changed in event["paths"]:
             assert (changed.pop("signature", None) is None) == (changed.get("after") is None)
-        told.append(event)
-    assert told[0] == told[1]
+        reported.append(event)
+    assert reported[0] == reported[1]
 
 
 # --- rows 12 to 14: somebody else was there too -------------------------------------------

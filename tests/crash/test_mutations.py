@@ -229,16 +229,16 @@ def edit_while_open(base: Path, disk: LosingDisk) -> str:
         writing.stage()
         try:
             writing.commit()
-            told = "applied"
+            reported = "applied"
             writing.finish()
         except FileBusy:
-            told = "busy"
+            reported = "busy"
             writing.abandon()
         os.pwrite(editor, b"OLD", 0)
     finally:
         os.close(editor)
     assert not (base / TEMP).exists()
-    return told
+    return reported
 
 
 def test_an_editor_that_has_the_file_open(base: Path) -> None:

@@ -94,9 +94,9 @@ async def test_no_edit_is_lost(daemon: RunningDaemon, edits: int) -> None:
         )
         for n in range(PROCESSES)
     ]
-    told = [(await process.communicate())[0] for process in processes]
+    reported = [(await process.communicate())[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * PROCESSES
-    done = [item for text in told for item in msgspec.json.decode(text, type=list[Done])]
+    done = [item for text in reported for item in msgspec.json.decode(text, type=list[Done])]
     assert len(done) == PROCESSES * AGENTS_EACH * edits
 
     applied = [item for item in done if item.status == "applied"]
@@ -138,7 +138,7 @@ def assert_all_there(text: str, name: str, applied: list[Done]) -> None:
     assert [*lines[:1], *lines[2:]] == [*expected[:1], *expected[2:]]
 
 
-async def assert_conflicts_are_kept(daemon: RunningDaemon, clashed: list[Done]) -> None:
+async def assert_conflicts_are_kept(daemon: RunningDaemon, conflicted: list[Done]) -> None:
     """Each is listed with the content it proposed, or was made moot by a later edit of the same agent."""
     listed: dict[str, tuple[str, str]] = {}
     for agent in AGENTS:
@@ -154,7 +154,7 @@ async def assert_conflicts_are_kept(daemon: RunningDaemon, clashed: list[Done]) 
             cursor = page.cursor
             if cursor is None:
                 break
-    for edit in clashed:
+    for edit in conflicted:
         assert edit.conflict is not None
         if edit.conflict in superseded:
             continue

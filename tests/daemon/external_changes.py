@@ -55,7 +55,7 @@ async def seen(person: FileAccess, workspace: Path) -> None:
             pass  # each turn is an answered call
 
 
-async def settled(person: FileAccess, changes: int) -> JournalEntry:
+async def resolved(person: FileAccess, changes: int) -> JournalEntry:
     """The close of the first group that has so many changes."""
     with anyio.fail_after(SEEN_S):
         while True:

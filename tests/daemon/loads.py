@@ -156,7 +156,7 @@ async def creating(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
 
 @asynccontextmanager
-async def clashing(daemon: RunningDaemon) -> AsyncIterator[Work]:
+async def conflicting(daemon: RunningDaemon) -> AsyncIterator[Work]:
     """Conflicts in files of 60,000 lines, and what the agent is shown of them."""
     text = "".join(f"line {n} {n * 7 % 13}\n" for n in range(60_000))
 
@@ -186,7 +186,7 @@ HEAVY: tuple[Load, ...] = (
     quoting_a_long_line,
     replacing_many,
     creating,
-    clashing,
+    conflicting,
 )
 
 

@@ -17,7 +17,7 @@ class Talk:
     """One connection. Calls are sent without waiting; `answer` reads the next line."""
 
     def __init__(self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc") -> None:
-        self._door, self._last = transport, 0
+        self._transport, self._last = transport, 0
         self._left = b""
         self._buffer = b""
         self.socket: socket.socket = locations.connect(str(daemon.socket), ANSWER_S)
@@ -32,7 +32,7 @@ class Talk:
     def call(self, operation: str, **params: Any) -> int:
         """Send a call; its id. What the socket does not take now goes out by `flush`."""
         self._last += 1
-        if self._door == "mcp":
+        if self._transport == "mcp":
             self._put({"method": "tools/call", "id": self._last, "params": {"name": operation, "arguments": params}})
         else:
             self._put({"method": operation, "id": self._last, "params": params})
@@ -58,15 +58,15 @@ class Talk:
 
     def answer(self) -> dict[str, Any]:
         """The next answer."""
-        told: dict[str, Any] = json.loads(self._line())
-        return told
+        reported: dict[str, Any] = json.loads(self._line())
+        return reported
 
     def answers(self) -> list[dict[str, Any]]:
         """The next answer, and those that are here already."""
-        told = [self.answer()]
+        reported = [self.answer()]
         while b"\n" in self._buffer:
-            told.append(self.answer())
-        return told
+            reported.append(self.answer())
+        return reported
 
     def close(self) -> None:
         self.socket.close()

@@ -58,7 +58,7 @@ def reviewed(base: Path, policy: str, script: dict[str, list[dict[str, Any]]]) -
 START = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
 
-async def clash(alice: FileAccess, bob: FileAccess, path: str = "a.txt") -> str:
+async def conflict(alice: FileAccess, bob: FileAccess, path: str = "a.txt") -> str:
     """Alice and bob change the same line; bob's change waits."""
     await alice.write_file(path, START, mode="create")
     await bob.read_file(path)

@@ -79,12 +79,12 @@ def test_no_member_says_nothing(daemon: RunningDaemon, transport: Any) -> None:
     talk = Talk(daemon, "alice", transport)
     for name, params in CALLS:
         talk.call(name, **params)
-        told = talk.answer()
+        reported = talk.answer()
         if transport == "rpc":
-            said = told["result"] if "result" in told else told["error"]["data"]
+            said = reported["result"] if "result" in reported else reported["error"]["data"]
         else:
-            text = told["result"]["content"][0]["text"]
-            said = told["result"].get("structuredContent") or (json.loads(text) if text.startswith("{") else {})
+            text = reported["result"]["content"][0]["text"]
+            said = reported["result"].get("structuredContent") or (json.loads(text) if text.startswith("{") else {})
         assert sayless(said) == [], name
     talk.socket.close()
 
@@ -93,11 +93,11 @@ def answered(transport: Transport, name: str, **params: Any) -> dict[str, Any]:
     """The answer to a call that is applied or shown, as a client hands it to its model."""
     answer = transport.call(name, params)
     assert not answer.is_error, answer.texts
-    told: dict[str, Any] = json.loads(answer.texts[0])
-    assert answer.structured == told
+    reported: dict[str, Any] = json.loads(answer.texts[0])
+    assert answer.structured == reported
     assert len(answer.texts) == 1
     assert len(answer.texts[0].encode()) <= SHORT_BYTES
-    return told
+    return reported
 
 
 def test_a_clean_change_is_answered_in_a_hundred_tokens(daemon: RunningDaemon) -> None:
@@ -114,12 +114,12 @@ def test_a_clean_change_is_answered_in_a_hundred_tokens(daemon: RunningDaemon) -
             ("write_file", {"content": TEXT, "mode": "truncate"}, 3, 5),
         ):
             transport.call("read_file", {"path": path})
-            told = answered(transport, name, **({} if name == "apply_patch" else {"path": path}), **params)
-            assert (told["status"], told["success"], told["rung"]) == ("applied", True, "current"), told
-            assert told["version_id"].startswith("@")
-            assert "diff" not in told
-            assert estimate_tokens(json.dumps(told, separators=(",", ":"))) <= 100, told
-            assert (told.get("added", 0), told.get("removed", 0)) == (added, removed), name
+            reported = answered(transport, name, **({} if name == "apply_patch" else {"path": path}), **params)
+            assert (reported["status"], reported["success"], reported["rung"]) == ("applied", True, "current"), reported
+            assert reported["version_id"].startswith("@")
+            assert "diff" not in reported
+            assert estimate_tokens(json.dumps(reported, separators=(",", ":"))) <= 100, reported
+            assert (reported.get("added", 0), reported.get("removed", 0)) == (added, removed), name
 
 
 def test_a_change_that_came_out_otherwise_shows_the_difference(daemon: RunningDaemon) -> None:
@@ -129,10 +129,10 @@ def test_a_change_that_came_out_otherwise_shows_the_difference(daemon: RunningDa
         bob.call("read_file", {"path": "a.txt"})
         bob.call("edit_file", {"path": "a.txt", "changes": [{"search": "line 2\n", "replace": "two\nand more\n"}]})
         answer = alice.call("edit_file", {"path": "a.txt", "changes": [{"search": "line 30\n", "replace": "thirty\n"}]})
-        told = json.loads(answer.texts[0])
-        assert told["rung"] == "shifted"
-        assert "-line 30\n+thirty\n" in told["diff"]
-        undone = answered(alice, "revert", change=told["change"])
+        reported = json.loads(answer.texts[0])
+        assert reported["rung"] == "shifted"
+        assert "-line 30\n+thirty\n" in reported["diff"]
+        undone = answered(alice, "revert", change=reported["change"])
         assert "-thirty\n+line 30\n" in undone["diff"]
 
 

@@ -36,8 +36,8 @@ async def test_a_patch_of_several_files(daemon: RunningDaemon) -> None:
         late = await person.approve(asked.approval or "", approver=await daemon.make_approver())
         assert late.status == "dropped"
         assert "notes.txt changed while the request waited; nothing was changed" in late.message
-        told = await alice.await_change(asked.approval or "", timeout_s=0)
-        assert (told.status, "notes.txt changed" in told.message) == ("dropped", True)
+        reported = await alice.await_change(asked.approval or "", timeout_s=0)
+        assert (reported.status, "notes.txt changed" in reported.message) == ("dropped", True)
         assert not (await person.list_conflicts()).conflicts
     assert (daemon.workspace / "Makefile").read_text() == "all:\n\ttrue\n"
     assert (daemon.workspace / "notes.txt").read_text() == "one\ntwo\n"

@@ -75,7 +75,7 @@ async def everything(person: FileAccess, **filters: Any) -> list[JournalEntry]:
     return list(page.entries)
 
 
-def told(entries: list[JournalEntry]) -> list[str]:
+def reported(entries: list[JournalEntry]) -> list[str]:
     return [f"{entry.agent or '-'} {entry.operation or '-'} {entry.kind}" for entry in reversed(entries)]
 
 
@@ -138,13 +138,13 @@ async def test_a_filter_finds_what_it_names(
     history: tuple[FileAccess, History], filters: dict[str, Any], expected: list[str]
 ) -> None:
     person = history[0]
-    assert told(await everything(person, **filters)) == [line.format(person=person.agent) for line in expected]
+    assert reported(await everything(person, **filters)) == [line.format(person=person.agent) for line in expected]
 
 
 async def test_a_task_is_what_its_session_did_and_what_carries_it(history: tuple[FileAccess, History]) -> None:
     person, made = history
     entries = await everything(person, task=made.task)
-    assert told(entries) == [
+    assert reported(entries) == [
         "alice begin_task task_begun",
         "alice edit_file change_intended",
         "alice edit_file change_applied",
@@ -226,7 +226,7 @@ async def test_an_entry_says_who_how_long_and_from_what_to_what(history: tuple[F
     assert asked.approval == asked.seq
 
 
-async def test_a_cursor_stands_while_events_come(history: tuple[FileAccess, History], daemon: RunningDaemon) -> None:
+async def test_a_cursor_stays_while_events_come(history: tuple[FileAccess, History], daemon: RunningDaemon) -> None:
     person, _ = history
     before = [entry.seq for entry in await everything(person, agent="bob")]
     first = await person.journal_query(agent="bob", limit=2)

@@ -192,7 +192,7 @@ async def test_a_revert_of_another_programs_change(daemon: RunningDaemon) -> Non
         assert owners[1].startswith("person:")
 
 
-async def test_who_approved_is_told(daemon: RunningDaemon) -> None:
+async def test_who_approved_is_reported(daemon: RunningDaemon) -> None:
     approver = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client() as person:
         waiting = await alice.write_file("conftest.py", "one\n", mode="create")
@@ -302,10 +302,10 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     assert second.startswith(f"2-3 {change.version_id} ")
     assert f" alice edit_file change {change.change} session {alice.session}" in second
     many = msgspec.structs.replace(blamed, ranges=blamed.ranges * MOST_RANGES)
-    told = text_block(many)
-    assert told is not None
-    assert len(told.splitlines()) == MOST_RANGES + 2
-    assert told.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')
+    reported = text_block(many)
+    assert reported is not None
+    assert len(reported.splitlines()) == MOST_RANGES + 2
+    assert reported.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')
 
 
 async def test_an_end_before_the_start_is_refused(daemon: RunningDaemon) -> None:

@@ -15,7 +15,7 @@ from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.cli import run, shown
 from tests.daemon.daemon_process import RunningDaemon, running
-from tests.daemon.reviewer_servers import BOTH, answered, clash, follow, one, reviewed, route
+from tests.daemon.reviewer_servers import BOTH, answered, conflict, follow, one, reviewed, route
 
 pytestmark = pytest.mark.anyio
 
@@ -54,14 +54,14 @@ class DisputedConflict:
         self.moves += 1
         await follow(self.person, "conflict_rebased", self.moves)
 
-    async def settle(self, choice: str, **more: Any) -> ChangeAnswer:
+    async def resolve(self, choice: str, **more: Any) -> ChangeAnswer:
         return await self.person.resolve_conflict(self.conflict, choice, approver=self.code, **more)  # type: ignore[arg-type]
 
     async def refused(self, choice: str, **more: Any) -> str:
         """The code of the refusal, which leaves file and conflict as they are."""
         held = self.text
         with pytest.raises(RemoteError) as error:
-            await self.settle(choice, **more)
+            await self.resolve(choice, **more)
         assert self.text == held
         assert (await one(self.person)).conflict == self.conflict
         return error.value.code
@@ -105,7 +105,7 @@ async def test_a_whole_content_keeps_what_came_after_its_version(base: Path) -> 
         assert await q.refused("content", content=mine) == "version_required"
         assert await q.refused("content", content=mine, on="@99999") == "invalid_parameter"
         assert await q.refused("content", content=mine, on=q.conflict) == "invalid_parameter"
-        done = await q.settle("content", content=mine, on=info.current_version)
+        done = await q.resolve("content", content=mine, on=info.current_version)
         assert done.status == "applied"
         assert q.text == lines(line_2="both", line_30="carol")
         assert (await q.person.list_conflicts()).conflicts == ()
@@ -117,7 +117,7 @@ async def test_a_whole_content_that_meets_a_newer_change_overwrites_nothing(base
         mine = (info.current or "").replace("line 2 alice", "line 2 both")
         await q.moves_on("line 2 alice\n", "line 2 carol\n")
         held = q.text
-        done = await q.settle("content", content=mine, on=info.current_version)
+        done = await q.resolve("content", content=mine, on=info.current_version)
         assert done.status == "conflict"
         assert q.text == held == lines(line_2="carol")
         waiting = {item.conflict: item.proposed for item in (await q.person.list_conflicts()).conflicts}
@@ -138,7 +138,7 @@ async def test_numbers_of_regions_are_those_that_were_shown(base: Path) -> None:
         assert await q.refused("regions", regions=sides, on=info.current_version) == "conflict_moved"
         info = await one(q.person)
         assert len(info.regions) == 1
-        assert (await q.settle("regions", regions=("current",), on=info.current_version)).status == "applied"
+        assert (await q.resolve("regions", regions=("current",), on=info.current_version)).status == "applied"
         assert q.text == lines(line_2="bob", line_20="carol")
 
 
@@ -165,11 +165,11 @@ async def test_regions_with_equal_lines_are_not_taken_for_each_other(base: Path)
         assert await q.refused("regions", regions=given, on=info.current_version) == "conflict_moved"
 
 
-async def test_regions_that_only_moved_are_settled_as_they_were_shown(base: Path) -> None:
+async def test_regions_that_only_moved_are_resolved_as_they_were_shown(base: Path) -> None:
     async with disputed(base) as q:
         info = await q.begin(2, 20)
         await q.moves_on("line 1\n", "new\nline 1\n")
-        done = await q.settle("regions", regions=("current", "proposed"), on=info.current_version)
+        done = await q.resolve("regions", regions=("current", "proposed"), on=info.current_version)
         assert done.status == "applied"
         assert q.text == b"new\n" + lines(line_2="alice", line_20="bob")
 
@@ -182,15 +182,15 @@ async def test_proposed_takes_nothing_away_that_was_not_shown(base: Path) -> Non
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         assert await q.refused("current", on=info.current_version) == "conflict_moved"
         now = (await one(q.person)).current_version
-        assert (await q.settle("proposed", on=now)).status == "applied"
+        assert (await q.resolve("proposed", on=now)).status == "applied"
         assert q.text == lines(line_2="bob")
 
 
-async def test_proposed_needs_no_version_while_the_same_lines_clash(base: Path) -> None:
+async def test_proposed_needs_no_version_while_the_same_lines_conflict(base: Path) -> None:
     async with disputed(base) as q:
         await q.begin(2)
         await q.moves_on("line 30\n", "line 30 carol\n")
-        assert (await q.settle("proposed")).status == "applied"
+        assert (await q.resolve("proposed")).status == "applied"
         assert q.text == lines(line_2="bob", line_30="carol")
 
 
@@ -203,7 +203,7 @@ async def test_proposed_does_not_replace_what_became_binary_unseen(base: Path) -
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         now = await one(q.person)
         assert now.current is None
-        assert (await q.settle("proposed", on=now.current_version)).status == "applied"
+        assert (await q.resolve("proposed", on=now.current_version)).status == "applied"
         assert b"line 2 bob" in q.text
 
 
@@ -217,11 +217,11 @@ async def test_proposed_replaces_what_is_no_text_only_where_it_is_named(base: Pa
         assert late.status == "conflict"
         q.conflict = late.conflict or ""
         assert await q.refused("proposed") == "version_required"
-        assert (await q.settle("proposed", on=(await one(q.person)).current_version)).status == "applied"
+        assert (await q.resolve("proposed", on=(await one(q.person)).current_version)).status == "applied"
         assert q.text == b"bob\n"
 
 
-async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
+async def test_where_nothing_is_the_version_is_zero(base: Path) -> None:
     async with disputed(base) as q:
         await q.begin(2)
         (q.daemon.workspace / "a.txt").unlink()
@@ -229,9 +229,9 @@ async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
         info = await one(q.person)
         assert info.current_version is None
         with pytest.raises(RemoteError) as error:
-            await q.settle("content", content="new\n")
+            await q.resolve("content", content="new\n")
         assert error.value.code == "version_required"
-        assert (await q.settle("content", content="new\n", on="@0")).status == "applied"
+        assert (await q.resolve("content", content="new\n", on="@0")).status == "applied"
         assert q.text == b"new\n"
 
 
@@ -266,7 +266,7 @@ async def test_an_acceptance_names_the_review_that_was_shown(base: Path) -> None
             daemon.client("carol") as carol,
             daemon.client() as person,
         ):
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_answered")
             looked_at = await answered(person)
             ended, said = run(daemon, "show", number)
@@ -314,14 +314,14 @@ verdict = "{verdict}"
         pytest.param("review", "ask", "not_permitted", id="asks"),
     ],
 )
-async def test_an_agent_settles_where_it_may_review_and_read(
+async def test_an_agent_resolves_where_it_may_review_and_read(
     base: Path, action: str, verdict: str, code: str, choice: Side
 ) -> None:
     policy = RULE.format(action=action, verdict=verdict)
     with reviewed(base, policy, {}) as daemon:
         approver = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             held = (daemon.workspace / "a.txt").read_text()
             token = (await person.agent_add("rev", agent_class="review", approver=approver)).token
             async with daemon.client("rev", token=token) as rev:
@@ -340,11 +340,11 @@ async def test_an_agent_settles_where_it_may_review_and_read(
             assert (await one(person)).conflict == number
 
 
-async def test_a_settlement_that_waited_is_held_to_the_policy_of_the_day(base: Path) -> None:
+async def test_a_resolution_that_waited_is_held_to_the_policy_of_the_day(base: Path) -> None:
     with reviewed(base, RULE.format(action="review", verdict="ask"), {}) as daemon:
         approver = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             held = (daemon.workspace / "a.txt").read_text()
             token = (await person.agent_add("rev", agent_class="review", approver=approver)).token
             async with daemon.client("rev", token=token) as rev:
@@ -356,13 +356,13 @@ async def test_a_settlement_that_waited_is_held_to_the_policy_of_the_day(base: P
             assert (await one(person)).conflict == number
 
 
-async def test_an_agent_withdraws_its_own_change_and_never_lets_it_stand(base: Path) -> None:
+async def test_an_agent_withdraws_its_own_change_and_never_accepts_it(base: Path) -> None:
     with reviewed(base, "", {}) as daemon:
         approver = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client() as person:
             token = (await person.agent_add("rev", agent_class="review", approver=approver)).token
             async with daemon.client("rev", token=token) as rev:
-                number = await clash(alice, rev)
+                number = await conflict(alice, rev)
                 held = (daemon.workspace / "a.txt").read_text()
                 on = (await one(person)).current_version
                 ways: tuple[tuple[Any, dict[str, Any]], ...] = (

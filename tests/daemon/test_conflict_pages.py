@@ -10,7 +10,7 @@ import pytest
 from orchestrator.clients.python import RemoteError, Replacement
 from tests.daemon.cli import run
 from tests.daemon.daemon_process import RunningDaemon
-from tests.daemon.reviewer_servers import START, clash, follow, one, reviewed, route
+from tests.daemon.reviewer_servers import START, conflict, follow, one, reviewed, route
 
 pytestmark = pytest.mark.anyio
 
@@ -106,11 +106,13 @@ async def test_an_answer_that_is_too_long_is_refused_and_the_connection_lives(da
         pytest.param({"verdict": "content", "lines": {"1": ["<<<<<<< x"]}}, "markers_left", "line 2 is", id="a marker"),
     ],
 )
-async def test_why_a_review_failed_is_told_in_words(base: Path, act: dict[str, object], code: str, words: str) -> None:
+async def test_why_a_review_failed_is_reported_in_words(
+    base: Path, act: dict[str, object], code: str, words: str
+) -> None:
     deny = '[[rule]]\nname = "no"\nagents = ["carl"]\nactions = ["read"]\npaths = ["a.txt"]\nverdict = "deny"\n'
     with reviewed(base, deny + route("quick"), {"quick": [act]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_failed")
             (line,) = (await one(person)).reviews
             assert line.code == code

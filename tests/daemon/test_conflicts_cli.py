@@ -95,12 +95,14 @@ async def test_what_others_write_during_an_edit_is_kept(daemon: RunningDaemon, b
         (info,) = (await person.list_conflicts()).conflicts
         assert info.marked is not None
         await alice.edit_file("a.txt", [Replacement(search="six", replace="six\nseven")])
-        settled = await person.resolve_conflict(number, "content", content=BOTH, on=info.current_version, approver=code)
-        assert settled.status == "applied"
+        resolved = await person.resolve_conflict(
+            number, "content", content=BOTH, on=info.current_version, approver=code
+        )
+        assert resolved.status == "applied"
     assert (daemon.workspace / "a.txt").read_text() == BOTH + "seven\n"
 
 
-async def test_list_and_show_tell_how_far_it_is(daemon: RunningDaemon) -> None:
+async def test_list_and_show_report_how_far_it_is(daemon: RunningDaemon) -> None:
     number = await two_regions(daemon)
     ended, listed = run(daemon, "list")
     assert ended == 0

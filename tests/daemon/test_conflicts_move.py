@@ -14,7 +14,7 @@ from orchestrator.core.policy.protected import TEMP_PREFIX
 from tests.daemon.cli import run
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import seen
-from tests.daemon.reviewer_servers import BOTH, OPEN, START, clash, follow, one, reviewed, route
+from tests.daemon.reviewer_servers import BOTH, OPEN, START, conflict, follow, one, reviewed, route
 
 pytestmark = pytest.mark.anyio
 
@@ -70,10 +70,10 @@ async def from_outside(daemon: RunningDaemon, alice: FileAccess) -> None:
 @pytest.mark.parametrize(
     "move", [by_move, by_patch, by_folder, back_and_on, and_made_anew, from_outside], ids=lambda move: move.__name__
 )
-async def test_it_is_settled_where_its_file_is(daemon: RunningDaemon, move: object, choice: str) -> None:
+async def test_it_is_resolved_where_its_file_is(daemon: RunningDaemon, move: object, choice: str) -> None:
     code = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob, "d/f.txt")
+        number = await conflict(alice, bob, "d/f.txt")
         await move(daemon, alice)  # type: ignore[operator]  # one of the above
         on = (await one(person)).current_version
         more = {"regions": {"regions": ("proposed",), "on": on}, "content": {"content": HIS, "on": on}}.get(choice, {})
@@ -92,7 +92,7 @@ async def test_it_is_settled_where_its_file_is(daemon: RunningDaemon, move: obje
 
 async def test_it_says_whence_it_was_moved(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob, "f.txt")
+        number = await conflict(alice, bob, "f.txt")
         await alice.move_file("f.txt", "g.txt")
         moved = await alice.move_file("g.txt", "h.txt")
         info = await one(person)
@@ -106,7 +106,7 @@ async def test_it_says_whence_it_was_moved(daemon: RunningDaemon) -> None:
 
 async def test_it_is_superseded_where_its_file_is(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob, "f.txt")
+        number = await conflict(alice, bob, "f.txt")
         await alice.move_file("f.txt", "g.txt")
         assert (await one(person)).path == "g.txt"
         await bob.read_file("g.txt")
@@ -120,7 +120,7 @@ async def test_it_is_there_after_another_start(base: Path) -> None:
     (base / "state/policy.toml").write_text(OPEN)
     with running(base) as first:
         async with first.client("alice") as alice, first.client("bob") as bob, first.client() as person:
-            await clash(alice, bob, "f.txt")
+            await conflict(alice, bob, "f.txt")
             await alice.move_file("f.txt", "g.txt")
             before = await one(person)
     with running(base) as again:
@@ -133,7 +133,7 @@ async def test_who_may_not_read_the_old_path_sees_none_of_it(base: Path) -> None
     deny = '[[rule]]\nname = "no"\nagents = ["carl"]\nactions = ["read"]\npaths = ["secret/**"]\nverdict = "deny"\n'
     with reviewed(base, deny, {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client("carl") as carl:
-            await clash(alice, bob, "secret/f.txt")
+            await conflict(alice, bob, "secret/f.txt")
             await alice.move_file("secret/f.txt", "g.txt")
             hidden, shown = await one(carl), await one(bob)
     assert (shown.path, shown.proposed) == ("g.txt", HIS)
@@ -146,7 +146,7 @@ async def test_a_review_that_was_asked_for_before_the_move_is_taken(base: Path) 
     with reviewed(base, route("quick", accept="person"), {"quick": [{**BOTH, "after": str(pipe)}]}) as daemon:
         code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob, "f.txt")
+            number = await conflict(alice, bob, "f.txt")
             await follow(person, "review_requested")
             await alice.move_file("f.txt", "g.txt")
             assert (await one(person)).state == "requested"
@@ -168,7 +168,7 @@ async def test_a_review_that_was_asked_for_before_the_move_is_taken(base: Path) 
 async def test_of_a_deleted_file_it_says_so_and_reviving_it_warns(daemon: RunningDaemon) -> None:
     code = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob, "f.txt")
+        number = await conflict(alice, bob, "f.txt")
         gone = await alice.delete_file("f.txt")
         info = await one(person)
         assert (info.deleted_at, info.moved_from) == (gone.version_id, None)
@@ -182,7 +182,7 @@ async def test_of_a_deleted_file_it_says_so_and_reviving_it_warns(daemon: Runnin
 async def test_a_conflict_that_is_closed_is_not_moved(daemon: RunningDaemon) -> None:
     code = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob, "f.txt")
+        number = await conflict(alice, bob, "f.txt")
         await person.resolve_conflict(number, "current", approver=code)
         await alice.move_file("f.txt", "g.txt")
         with pytest.raises(RemoteError) as closed:

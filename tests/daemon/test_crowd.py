@@ -80,9 +80,9 @@ async def test_a_crowd_loses_nothing(daemon: RunningDaemon, edits: int) -> None:
             if conflict in open_ones:
                 assert mark in (open_ones[conflict].proposed or ""), f"{conflict} lost what it proposes"
                 continue
-            told = await person.await_change(conflict)
-            landed = told.status == "applied" and any(mark in text for text in texts.values())
-            assert landed or "superseded" in told.message, told
+            reported = await person.await_change(conflict)
+            applied = reported.status == "applied" and any(mark in text for text in texts.values())
+            assert applied or "superseded" in reported.message, reported
         known = {*crowd.applied, *crowd.waiting}
         strangers = [word for text in texts.values() for word in text.split() if word[0] == "<" and word not in known]
         assert strangers == []

@@ -108,8 +108,8 @@ async def test_what_the_start_refuses(
     assert place in str(said["message"])
     assert said["hint"]
     assert daemon.wait() == 1
-    exit_code, told = command(daemon, "up")
-    assert (exit_code, told["code"], place in told["message"]) == (1, code, True), told
+    exit_code, reported = command(daemon, "up")
+    assert (exit_code, reported["code"], place in reported["message"]) == (1, code, True), reported
     journal = daemon.state_dir / "journal.db"
     assert journal.exists() is (kept / "journal.db").exists()  # nothing new was begun in its place
     assert (daemon.workspace / "a.txt").read_text() == LARGE

@@ -191,8 +191,8 @@ def test_a_state_directory_that_takes_no_writes_is_not_called_corrupt(small: Pat
     assert "writable" in str(said["hint"])
     assert daemon.wait() == 1
     assert "Traceback" not in daemon.log
-    code, told = command(daemon, "journal", "verify", "--state-dir", str(small))
-    assert (code, told["code"]) == (1, "state_directory_unusable")
+    code, reported = command(daemon, "journal", "verify", "--state-dir", str(small))
+    assert (code, reported["code"]) == (1, "state_directory_unusable")
 
 
 async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def number(seq: str) -> int:
 # --- changes_since ------------------------------------------------------------------------------
 
 
-async def test_changes_are_told_in_order_with_who_and_how_much(daemon: RunningDaemon) -> None:
+async def test_changes_are_reported_in_order_with_who_and_how_much(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         start = (await alice.session_status()).head
         task = await bob.begin_task("a task")
@@ -299,7 +299,7 @@ async def test_a_session_ends_with_its_last_connection(daemon: RunningDaemon) ->
             assert await closed(ends) == [alice.session]
 
 
-async def test_a_revoked_agent_is_told_no_more(daemon: RunningDaemon) -> None:
+async def test_a_revoked_agent_is_notified_no_more(daemon: RunningDaemon) -> None:
     approver = await daemon.make_approver()
     async with daemon.client() as person:
         token = (await person.agent_add("carol", approver=approver)).token

@@ -71,8 +71,8 @@ def socket_of(daemon: RunningDaemon) -> str:
 def test_a_daemon_whose_starter_went_away_serves(daemon: RunningDaemon) -> None:
     started_unheard(daemon)
     assert daemon.process is not None
-    code, told = command(daemon, "up", "--state-dir", str(daemon.state_dir))
-    assert (code, told["pid"], told["started"]) == (0, daemon.process.pid, False)
+    code, reported = command(daemon, "up", "--state-dir", str(daemon.state_dir))
+    assert (code, reported["pid"], reported["started"]) == (0, daemon.process.pid, False)
     assert command(daemon, "status")[0] == 0
 
 
@@ -125,9 +125,9 @@ def test_what_was_lost_comes_back_and_every_command_waits_for_it(
     assert daemon.process is not None
     for words in (("status",), ("up", "--state-dir", str(daemon.state_dir)), ("stop",)):
         lose(daemon)
-        code, told = command(daemon, *words)
-        assert code == 0, (words, told)
-        assert told.get("pid") in (daemon.process.pid, None)
+        code, reported = command(daemon, *words)
+        assert code == 0, (words, reported)
+        assert reported.get("pid") in (daemon.process.pid, None)
     assert daemon.wait() == 0
 
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from tests.daemon.backed import LINES, backed, kept, model, program
-from tests.daemon.reviewer_servers import BOTH, PATIENCE_S, SETTLED, Reviewed, clash, final, follow, one, route
+from tests.daemon.reviewer_servers import BOTH, PATIENCE_S, SETTLED, Reviewed, conflict, final, follow, one, route
 from tests.extensions.packages import put
 from tests.review.reviewers import KEY
 from tests.review.service import FORMS, Act, Form, edited, message, serving
@@ -55,7 +55,7 @@ async def test_a_service_that_says_what_overflows_hands_on_to_the_next(base: Pat
         policy = route(*BAD, "clerk") + "".join(model(name, url, "openai") for name, url in urls.items())
         with backed(base, policy + program("clerk")) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-                number = await clash(alice, bob)
+                number = await conflict(alice, bob)
                 assert (await final(bob, number)).status == "applied"
                 failed = await follow(person, "review_failed", seen=len(BAD))
                 assert [event["code"] for event in failed] == [code for _, code in BAD.values()]
@@ -76,7 +76,7 @@ async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None
     daemon.start()
     try:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             failed = await follow(person, "review_failed", seen=2)
             assert [event["code"] for event in failed] == ["review_failed", "event_not_serializable"]
@@ -147,7 +147,7 @@ async def test_whatever_comes_out_of_a_plugins_reviewer_is_a_failure(base: Path)
     policy = route(*ODD, "clerk") + "".join(map(plugged, ODD)) + enabled(*(f"evil_{name}" for name in ODD))
     with backed(base, policy + program("clerk")) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             failed = await follow(person, "review_failed", seen=len(ODD))
             assert [event["code"] for event in failed] == [code for _, code in ODD.values()]
@@ -210,7 +210,7 @@ async def test_a_key_that_the_service_says_again_is_struck_out(base: Path) -> No
             policy += model(name, stack.enter_context(serving(answer)).url, forms[name])
         daemon = stack.enter_context(backed(base, policy))
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            await conflict(alice, bob)
             events = await follow(person, "review_answered", seen=len(SAID))
             assert all("[redacted:key]" in event["reason"] for event in events)
             assert all("[redacted:key]" in event["usage"]["model"] for event in events)
@@ -226,7 +226,7 @@ async def test_an_answer_with_the_key_in_its_lines_is_refused(base: Path) -> Non
         policy = route("quick", "clerk") + model("quick", service.url, "openai") + program("clerk")
         with backed(base, policy) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-                number = await clash(alice, bob)
+                number = await conflict(alice, bob)
                 assert (await final(bob, number)).status == "applied"
                 (failed,) = await follow(person, "review_failed")
                 assert failed["code"] == "review_reply_invalid"
@@ -245,10 +245,10 @@ async def test_a_service_that_names_no_usage_is_held_by_the_caps(base: Path) -> 
         reviewers = model("quick", service.url, "openai", *prices, more=f"{caps}\nmax_tokens_per_hour = 6000")
         with backed(base, route("quick") + reviewers) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-                await clash(alice, bob)
+                await conflict(alice, bob)
                 (said,) = await follow(person, "review_answered")
                 assert said["usage"]["cost_microusd"] > 4096 * 3
-                await clash(alice, bob, "b.txt")
+                await conflict(alice, bob, "b.txt")
                 (failed,) = await follow(person, "review_failed")
                 assert failed["code"] == "over_budget"
         assert len(service.asked) == 1
@@ -258,7 +258,7 @@ async def test_a_failure_says_what_happened_and_what_to_do(base: Path) -> None:
     policy = route("quick") + model("quick", "http://127.0.0.1:9", "openai").replace("REVIEW_KEY", "NO_SUCH_KEY")
     with backed(base, policy) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            await conflict(alice, bob)
             await follow(person, "review_failed")
             (line,) = (await one(person)).reviews
             assert line.code == "reviewer_unusable"

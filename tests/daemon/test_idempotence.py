@@ -100,22 +100,22 @@ async def test_the_same_again_is_the_first_answer(daemon: RunningDaemon, name: s
         approver = await daemon.make_approver()
         await person.policy_reload(approver=approver)
         params = {**await given(daemon, alice, bob), **params}
-        settles = name.startswith("resolve_conflict")
-        if settles:
+        resolves = name.startswith("resolve_conflict")
+        if resolves:
             params["approver"] = approver
-        caller = person if settles else alice
+        caller = person if resolves else alice
         call = getattr(caller, name.split(maxsplit=1)[0])
         first = await call(**params, request_id="r-1")
         files = _names(daemon), _text(daemon)
-        assert _told(await call(**params, request_id="r-1")) == _told(first)
+        assert _reported(await call(**params, request_id="r-1")) == _reported(first)
         with pytest.raises(RemoteError) as refused:
             await call(**{**params, **otherwise}, request_id="r-1")
         assert refused.value.code == "request_id_reused"
     daemon.kill()
     daemon.start()
-    async with daemon.client(None if settles else "alice") as caller:
+    async with daemon.client(None if resolves else "alice") as caller:
         again = await getattr(caller, name.split(maxsplit=1)[0])(**params, request_id="r-1")
-        assert _told(again) == _told(first)
+        assert _reported(again) == _reported(first)
     assert (_names(daemon), _text(daemon)) == files
 
 
@@ -149,9 +149,9 @@ def _names(daemon: RunningDaemon) -> list[str]:
     return sorted(path.name for path in daemon.workspace.iterdir() if not path.name.startswith(".orchestrator-"))
 
 
-def _told(answer: Result) -> dict[str, Any]:
+def _reported(answer: Result) -> dict[str, Any]:
     """All of it; of a rollback what every change answers: its files' own diffs are in no event."""
-    told: dict[str, Any] = msgspec.to_builtins(answer)
+    reported: dict[str, Any] = msgspec.to_builtins(answer)
     if isinstance(answer, RollbackAnswer):
-        return {name: told[name] for name in ChangeAnswer.__struct_fields__ if name in told}
-    return told
+        return {name: reported[name] for name in ChangeAnswer.__struct_fields__ if name in reported}
+    return reported

@@ -35,7 +35,7 @@ ORDER = Replacement(
 POLICY = 'name = "ours"\ndefault = "allow"\n\n[edits]\n'
 
 
-def landed(answer: ChangeAnswer) -> tuple[Lines, ...]:
+def applied(answer: ChangeAnswer) -> tuple[Lines, ...]:
     return answer.paths[0].written
 
 
@@ -47,11 +47,11 @@ async def test_an_edit_that_fits_as_it_is_says_where(daemon: RunningDaemon) -> N
         answer = await alice.edit_file("shop.py", [change])
         gone = await alice.edit_file("shop.py", [Replacement(search="        # free\n", replace="")])
     assert (answer.rung, answer.score) == ("current", None)
-    assert landed(preview) == landed(answer) == (Lines(start=11, end=12),)
-    assert landed(gone) == (Lines(start=12, end=11),), "an empty range: the lines are gone from there"
+    assert applied(preview) == applied(answer) == (Lines(start=11, end=12),)
+    assert applied(gone) == (Lines(start=12, end=11),), "an empty range: the lines are gone from there"
 
 
-async def test_a_misquoted_edit_lands_and_says_so(daemon: RunningDaemon) -> None:
+async def test_a_misquoted_edit_applies_and_says_so(daemon: RunningDaemon) -> None:
     (daemon.workspace / "shop.py").write_text(SHOP)
     async with daemon.client("alice") as alice:
         answer = await alice.edit_file("shop.py", [ORDER])
@@ -59,7 +59,7 @@ async def test_a_misquoted_edit_lands_and_says_so(daemon: RunningDaemon) -> None
     assert (answer.status, answer.rung) == ("applied", "fuzzy")
     assert answer.score is not None
     assert 0.9 <= answer.score < 1
-    assert landed(answer) == (Lines(start=9, end=9),)
+    assert applied(answer) == (Lines(start=9, end=9),)
     assert "other typography or indentation" in answer.message
     assert answer.diff is not None
     assert "\n+        check(count)\n" in answer.diff
@@ -80,8 +80,8 @@ async def test_the_call_may_forbid_misquotations(daemon: RunningDaemon) -> None:
     assert (daemon.workspace / "shop.py").read_text() == SHOP
 
 
-async def test_nothing_lands_on_another_thing(daemon: RunningDaemon) -> None:
-    told: dict[str, tuple[str, bool, bool]] = {}
+async def test_nothing_applies_on_another_thing(daemon: RunningDaemon) -> None:
+    reported: dict[str, tuple[str, bool, bool]] = {}
     async with daemon.client("alice") as alice:
         for at, case in enumerate((*OTHER_THINGS, *ONLY_ALIKE)):
             file = daemon.workspace / f"other{at}.txt"
@@ -89,15 +89,19 @@ async def test_nothing_lands_on_another_thing(daemon: RunningDaemon) -> None:
             try:
                 answer = await alice.edit_file(file.name, [Replacement(search=case.search, replace=case.replace)])
             except RemoteError as refused:
-                told[case.name] = (refused.code, bool(refused.details.get("nearest")), file.read_text() == case.text)
+                reported[case.name] = (
+                    refused.code,
+                    bool(refused.details.get("nearest")),
+                    file.read_text() == case.text,
+                )
             else:
-                told[case.name] = (answer.status, False, False)
+                reported[case.name] = (answer.status, False, False)
     expected = {case.name: ("search_not_found", True, True) for case in (*OTHER_THINGS, *ONLY_ALIKE)}
     expected["a comment with dots for context"] = ("invalid_parameter", False, True)  # its dots would be written
-    assert told == expected
+    assert reported == expected
 
 
-async def test_what_may_be_misquoted_lands(daemon: RunningDaemon) -> None:
+async def test_what_may_be_misquoted_applies(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         for at, case in enumerate(LANDS):
             file = daemon.workspace / f"misquoted{at}.txt"
@@ -169,7 +173,7 @@ TWO_FILES = f"--- a/shop.py\n+++ b/shop.py\n{HUNK}--- a/b.txt\n+++ b/b.txt\n@@ -
 
 
 @pytest.mark.parametrize("patch", [f"--- a/shop.py\n+++ b/shop.py\n{HUNK}", TWO_FILES], ids=["one file", "two"])
-async def test_a_misquoted_hunk_lands_and_says_so(daemon: RunningDaemon, patch: str) -> None:
+async def test_a_misquoted_hunk_applies_and_says_so(daemon: RunningDaemon, patch: str) -> None:
     (daemon.workspace / "shop.py").write_text(SHOP)
     (daemon.workspace / "b.txt").write_text("b\n")
     async with daemon.client("alice") as alice:
@@ -179,7 +183,7 @@ async def test_a_misquoted_hunk_lands_and_says_so(daemon: RunningDaemon, patch: 
     assert (answer.status, answer.rung) == ("applied", "fuzzy")
     assert answer.score is not None
     assert 0.9 <= answer.score < 1
-    assert landed(answer) == (Lines(start=10, end=10),)
+    assert applied(answer) == (Lines(start=10, end=10),)
     written = (daemon.workspace / "shop.py").read_text()
     assert written == SHOP.replace("(item)\n        self", "(item)\n        check(count)\n        self")
 
@@ -271,7 +275,7 @@ async def test_a_passage_that_was_indented_since_is_found_again(daemon: RunningD
             base=seen.version_id,
         )
     assert (answer.status, answer.rung) == ("applied", "anchored")
-    assert landed(answer) == (Lines(start=12, end=12),)
+    assert applied(answer) == (Lines(start=12, end=12),)
     assert (daemon.workspace / "shop.py").read_text() == "if True:\n" + deeper.replace(
         "return price * count", "return 0"
     )
@@ -330,7 +334,7 @@ async def test_lines_by_number_are_those_of_the_base(daemon: RunningDaemon) -> N
         change = Replacement(start=11, end=11, expect="        return price * count\n", replace="        return 0\n")
         answer = await alice.edit_file("shop.py", [change], base=seen.version_id)
     assert (answer.status, answer.rung) == ("applied", "shifted")
-    assert landed(answer) == (Lines(start=14, end=14),)
+    assert applied(answer) == (Lines(start=14, end=14),)
 
 
 STAND_INS = (
@@ -353,15 +357,15 @@ STAND_INS = (
 async def test_a_line_that_stands_for_others_is_refused(daemon: RunningDaemon) -> None:
     file = daemon.workspace / "shop.py"
     file.write_text(SHOP)
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     async with daemon.client("alice") as alice:
         for line in STAND_INS:
             change = Replacement(search="        return found.price\n", replace=f"        {line}\n")
             try:
-                told[line] = (await alice.edit_file("shop.py", [change])).status
+                reported[line] = (await alice.edit_file("shop.py", [change])).status
             except RemoteError as refused:
-                told[line] = refused.code
-    assert told == dict.fromkeys(STAND_INS, "invalid_parameter")
+                reported[line] = refused.code
+    assert reported == dict.fromkeys(STAND_INS, "invalid_parameter")
     assert file.read_text() == SHOP
 
 
@@ -402,7 +406,7 @@ async def test_more_than_fifty_changes_go_together(daemon: RunningDaemon) -> Non
     assert (daemon.workspace / "many.txt").read_text() == "".join(f"[{n}]\n" for n in range(200))
 
 
-async def test_a_patch_needs_no_read_where_each_hunk_stands_once(daemon: RunningDaemon) -> None:
+async def test_a_patch_needs_no_read_where_each_hunk_occurs_once(daemon: RunningDaemon) -> None:
     (daemon.workspace / "shop.py").write_text(SHOP)
     once = "--- a/shop.py\n+++ b/shop.py\n@@ -4 +4 @@\n-        if found is None:\n+        if not found:\n"
     async with daemon.client("alice") as alice:
@@ -414,7 +418,7 @@ async def test_a_patch_needs_no_read_where_each_hunk_stands_once(daemon: Running
     assert (daemon.workspace / "shop.py").read_text() == SHOP.replace("if found is None", "if not found")
 
 
-@pytest.mark.parametrize(("search", "replace", "told"), [
+@pytest.mark.parametrize(("search", "replace", "reported"), [
     pytest.param("  if x == 'a':\n    go()\n", "  if x == 'a':\n    go(\n", "not parse as python",
                  id="a bracket that stays open"),
     pytest.param('    if x == "a":\n        go()', '    if x == "a":\n    go()', "not parse as python",
@@ -424,7 +428,7 @@ async def test_a_patch_needs_no_read_where_each_hunk_stands_once(daemon: Running
     pytest.param("go()\nstop()", "go()\n    stop()", "not parse as python", id="a line that is too deep"),
 ])  # fmt: skip
 async def test_a_misquoted_change_that_would_not_parse_is_refused(
-    daemon: RunningDaemon, search: str, replace: str, told: str
+    daemon: RunningDaemon, search: str, replace: str, reported: str
 ) -> None:
     text = "def f(x):\n    if x == 'a':\n        go()\n        stop()\n    return x\n"
     (daemon.workspace / "a.py").write_text(text)
@@ -433,5 +437,5 @@ async def test_a_misquoted_change_that_would_not_parse_is_refused(
         with pytest.raises(RemoteError) as refused:
             await alice.edit_file("a.py", [change])
     assert refused.value.code == "search_not_found"
-    assert told in refused.value.message
+    assert reported in refused.value.message
     assert (daemon.workspace / "a.py").read_text() == text

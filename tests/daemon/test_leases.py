@@ -70,8 +70,8 @@ async def test_every_change_goes_across_a_lease(ground: RunningDaemon, text: str
         lease = (await alice.reserve_paths(["src"])).lease or ""
         answer = await change(bob)
         assert answer.status == "applied"
-        told = [warning for warning in answer.warnings if "reserved by alice" in warning and lease in warning]
-        assert len(told) == ("warn" in text)
+        reported = [warning for warning in answer.warnings if "reserved by alice" in warning and lease in warning]
+        assert len(reported) == ("warn" in text)
         (intended,) = (await person.journal_query(kind="change_intended")).entries
         assert intended.event["leases"] == [int(lease[1:])]
 
@@ -184,7 +184,7 @@ async def test_a_release_lets_a_queued_change_in(ground: RunningDaemon, text: st
 
 
 @under(policy("queue"))
-async def test_a_lapse_lets_a_queued_change_in(ground: RunningDaemon, text: str) -> None:
+async def test_a_expiry_lets_a_queued_change_in(ground: RunningDaemon, text: str) -> None:
     async with ground.client("alice") as alice, ground.client("bob") as bob, ground.client() as person:
         lease = await alice.reserve_paths(["src"], ttl_s=1)
         with anyio.fail_after(WOKEN_S):
@@ -218,7 +218,7 @@ async def test_a_wait_is_bounded(ground: RunningDaemon, text: str) -> None:
 
 
 @under(policy("warn"), policy("merge"), policy("queue", wait_s=0), policy("deny"))
-async def test_who_comes_second_is_told_who_is_there(ground: RunningDaemon, text: str) -> None:
+async def test_who_comes_second_is_notified_who_is_there(ground: RunningDaemon, text: str) -> None:
     async with ground.client("alice") as alice, ground.client("bob") as bob, ground.client() as person:
         first = await alice.reserve_paths(["src/**", "!src/gen"], reason="a rename")
         if "deny" in text:

@@ -94,10 +94,10 @@ async def test_with_no_route_a_person_does(base: Path) -> None:
             assert waits.status == "conflict"
             assert [(u.path, u.start, u.by) for u in waits.unseen] == [("shop.py", 3, ("alice",))]
             assert "its author has not seen that alice changed lines 3-3" in waits.message
-            (told,) = await follow(person, "conflict_found")
-            assert "fit" in told, "it would apply"
-            settled = await person.resolve_conflict(waits.conflict or "", "proposed", approver=code)
-            assert settled.status == "applied"
+            (reported,) = await follow(person, "conflict_found")
+            assert "fit" in reported, "it would apply"
+            resolved = await person.resolve_conflict(waits.conflict or "", "proposed", approver=code)
+            assert resolved.status == "applied"
             assert (daemon.workspace / "shop.py").read_text() == HERS.replace(MAIN, "return None")
 
 
@@ -119,8 +119,8 @@ async def test_while_it_waits_it_moves_along_with_its_file(base: Path) -> None:
             await follow(person, "conflict_rebased")
             info = await one(person)
             assert (info.conflict, info.state) == (waits.conflict, "found")
-            settled = await person.resolve_conflict(waits.conflict or "", "proposed", approver=code)
-            assert settled.status == "applied"
+            resolved = await person.resolve_conflict(waits.conflict or "", "proposed", approver=code)
+            assert resolved.status == "applied"
             expected = BOTH.replace("    return Shop()", "    shop = Shop()\n    return shop")
             assert (daemon.workspace / "shop.py").read_text() == expected
 

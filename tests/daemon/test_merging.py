@@ -99,7 +99,7 @@ async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) ->
     assert (ground.workspace / "b.py").read_text() == f"{rest}\n\n{BLOCK.replace('b = 2', 'b = 3')}"
 
 
-async def test_an_edit_of_moved_lines_that_stand_twice_is_a_conflict(ground: RunningDaemon) -> None:
+async def test_an_edit_of_moved_lines_that_occur_twice_is_a_conflict(ground: RunningDaemon) -> None:
     rest = TELLING.removeprefix(f"{PIECE}\n")
     changed = Replacement(search="transport.\nStop.\n", replace="transport.\nKnock.\n")
     async with ground.client("alice") as alice, ground.client("bob") as bob:
@@ -281,7 +281,7 @@ async def copied(ground: RunningDaemon, bob: FileAccess) -> ChangeAnswer:
     return await bob.edit_file("e.txt", [Replacement(start=3, end=3, expect="a", replace="A")])
 
 
-async def test_a_line_that_stands_twice_by_now_is_not_guessed(ground: RunningDaemon) -> None:
+async def test_a_line_that_occurs_twice_by_now_is_not_guessed(ground: RunningDaemon) -> None:
     async with ground.client("bob") as bob:
         answer = await copied(ground, bob)
         assert answer.status == "conflict"
@@ -306,7 +306,7 @@ async def test_it_waits_on_when_the_file_changes_elsewhere(ground: RunningDaemon
     assert (ground.workspace / "e.txt").read_text() == f"{COPIED}z\n"
 
 
-async def test_a_line_that_stands_once_goes_to_its_place(ground: RunningDaemon) -> None:
+async def test_a_line_that_occurs_once_goes_to_its_place(ground: RunningDaemon) -> None:
     (ground.workspace / "e.py").write_text("if a:\n    go(1)\n    log()\nend()\n")
     async with ground.client("alice") as alice, ground.client("bob") as bob:
         await bob.read_file("e.py")

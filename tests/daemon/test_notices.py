@@ -191,7 +191,7 @@ async def reads_the_past(daemon: RunningDaemon, alice: FileAccess, bob: FileAcce
         pytest.param(reads_the_past, None, [], id="an earlier state was asked for"),
     ],
 )
-async def test_who_is_told(
+async def test_who_is_notified(
     daemon: RunningDaemon, act: Act, kind: str | None, lines: list[tuple[int, int, int, int]]
 ) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
@@ -266,7 +266,7 @@ async def test_the_status_calls_stale_what_there_is_news_of(
         assert {notice.path for notice in status.stale} == {"gone.py", *([NAME] if stale else [])}
 
 
-async def test_it_is_told_again_only_when_it_changes_again(daemon: RunningDaemon) -> None:
+async def test_it_is_reported_again_only_when_it_changes_again(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await and_bob_changes_5(daemon, alice, bob)
@@ -279,14 +279,16 @@ async def test_it_is_told_again_only_when_it_changes_again(daemon: RunningDaemon
         assert spans(third) == [(5, 5, 5, 5)]
 
 
-async def test_two_sessions_of_one_agent_tell_each_other(daemon: RunningDaemon) -> None:
+async def test_two_sessions_of_one_agent_report_each_other(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as one, daemon.client("alice") as two:
         await and_bob_changes_5(daemon, one, two)
         assert [n.by for n in (await one.read_file(NAME, start=30, end=30)).notices] == [("alice",)]
 
 
-async def test_what_was_told_stays_told_after_a_crash_and_what_was_not_is_told(daemon: RunningDaemon) -> None:
+async def test_what_was_reported_before_a_crash_is_not_repeated_and_the_rest_is_reported(
+    daemon: RunningDaemon,
+) -> None:
     for name in (NAME, "other.py"):
         (daemon.workspace / name).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
@@ -305,7 +307,7 @@ async def test_what_was_told_stays_told_after_a_crash_and_what_was_not_is_told(d
         assert alice.take_notices() == ()
 
 
-async def test_a_refusal_tells_too(daemon: RunningDaemon) -> None:
+async def test_a_refusal_reports_too(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await and_bob_changes_5(daemon, alice, bob)
@@ -329,7 +331,7 @@ async def test_many_changes_are_one_notice(daemon: RunningDaemon) -> None:
         assert (notice.changes, notice.by, spans(notice)) == (60, ("bob",), [(5, 5, 5, 5)])
 
 
-async def test_who_may_not_read_it_now_is_told_nothing_of_it(daemon: RunningDaemon) -> None:
+async def test_who_may_not_read_it_now_is_not_notified_of_it(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
         await and_bob_changes_5(daemon, alice, bob)
@@ -370,7 +372,7 @@ async def test_a_conflict_over_what_may_not_be_read_shows_no_lines_and_no_reason
         assert theirs.reason == "because of five"
 
 
-async def test_an_answer_tells_of_a_few_files_and_counts_the_others(daemon: RunningDaemon) -> None:
+async def test_an_answer_reports_of_a_few_files_and_counts_the_others(daemon: RunningDaemon) -> None:
     names = [f"hot_{number}.py" for number in range(4 * MOST_NOTICES)]
     for name in names:
         (daemon.workspace / name).write_text(TEXT)
@@ -378,7 +380,7 @@ async def test_an_answer_tells_of_a_few_files_and_counts_the_others(daemon: Runn
         for name in names:
             await alice.read_file(name)
             await bob.read_file(name)
-        told: list[str] = []
+        reported: list[str] = []
         for line in range(5, 9):
             for name in names:  # all of them change again before each answer
                 edit = Replacement(search=f"line {line}\n", replace=f"LINE {line}\n")
@@ -386,11 +388,11 @@ async def test_an_answer_tells_of_a_few_files_and_counts_the_others(daemon: Runn
             await alice.list_files()
             notices = alice.take_notices()
             assert [notice.more_files for notice in notices] == [0] * (MOST_NOTICES - 1) + [len(names) - MOST_NOTICES]
-            told += [notice.path for notice in notices]
-        assert sorted(told) == sorted(names), "each has its turn, however often the others change"
-        assert [(x.start, x.end) for x in await unseen(alice, told[0])] == [(6, 8)], "what was left out is not seen"
-        assert await unseen(alice, told[-1]) == (), "it was told last, of all four lines"
-        assert await unseen(alice, told[0]) == (), "its next turn came with an answer since"
+            reported += [notice.path for notice in notices]
+        assert sorted(reported) == sorted(names), "each has its turn, however often the others change"
+        assert [(x.start, x.end) for x in await unseen(alice, reported[0])] == [(6, 8)], "what was left out is not seen"
+        assert await unseen(alice, reported[-1]) == (), "it was told last, of all four lines"
+        assert await unseen(alice, reported[0]) == (), "its next turn came with an answer since"
 
 
 async def unseen(files: FileAccess, name: str) -> tuple[UnseenText, ...]:
@@ -410,7 +412,7 @@ async def test_a_notice_is_sent_once(daemon: RunningDaemon, operation: str) -> N
     async with daemon.client("bob") as bob:
         await replace(bob, ("line 5", "LINE 5\n"))
     talk.call(operation, path="other.py")
-    told = talk.answer()
+    reported = talk.answer()
     talk.socket.close()
-    assert [notice["path"] for notice in told["notices"]] == [NAME]
-    assert "LINE 5" not in str(told["result"])
+    assert [notice["path"] for notice in reported["notices"]] == [NAME]
+    assert "LINE 5" not in str(reported["result"])

@@ -34,8 +34,8 @@ def test_on_the_command_line(daemon: RunningDaemon, words: list[str | bytes], co
         stdin=subprocess.DEVNULL,
         timeout=60,
     )
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["code"]) == (1, code), (told, done.stderr)
+    reported = json.loads(done.stdout)
+    assert (done.returncode, reported["code"]) == (1, code), (reported, done.stderr)
 
 
 async def test_in_the_python_client(daemon: RunningDaemon) -> None:

@@ -86,9 +86,9 @@ async def test_an_id_in_use_is_refused(daemon: RunningDaemon) -> None:
     first = talk.call("await_change", id=waiting, timeout_s=50)
     talk._last -= 1
     talk.call("read_file", path="a.txt")
-    told = talk.answer()
-    assert told["id"] == first
-    assert told["error"]["code"] == -32600
+    reported = talk.answer()
+    assert reported["id"] == first
+    assert reported["error"]["code"] == -32600
     async with daemon.client() as person:
         await person.deny(waiting, approver=code)
     assert "denied" in str(talk.answer()["result"])

@@ -298,8 +298,8 @@ async def test_a_grant_whose_base_moved_asks_again_or_becomes_a_conflict(daemon:
 
         second = await alice.edit_file("Makefile", [Replacement(search="step 5", replace="STEP 5")])
         (daemon.workspace / "Makefile").write_text("all else\n")
-        clash = await person.approve(second.approval or "", approver=code_)
-        assert clash.status == "conflict"
+        conflict = await person.approve(second.approval or "", approver=code_)
+        assert conflict.status == "conflict"
         assert (daemon.workspace / "Makefile").read_text() == "all else\n"
 
 
@@ -322,9 +322,9 @@ async def conflicting(alice: FileAccess, bob: FileAccess) -> ChangeAnswer:
     await bob.read_file("a.txt")
     await applied(await alice.edit_file("a.txt", [Replacement(search="two", replace="two, alice")]))
     await applied(await alice.edit_file("a.txt", [Replacement(search="four", replace="four, alice")]))
-    clash = await bob.edit_file("a.txt", [Replacement(search="two", replace="two, bob")])
-    assert clash.status == "conflict"
-    return clash
+    conflict = await bob.edit_file("a.txt", [Replacement(search="two", replace="two, bob")])
+    assert conflict.status == "conflict"
+    return conflict
 
 
 @pytest.mark.parametrize(
@@ -335,38 +335,38 @@ async def conflicting(alice: FileAccess, bob: FileAccess) -> ChangeAnswer:
         pytest.param("content", "one\nboth\n", "one\nboth\n", "applied", id="content"),
     ],
 )
-async def test_a_person_settles_a_conflict(
+async def test_a_person_resolves_a_conflict(
     daemon: RunningDaemon, choice: str, content: str | None, expected: str, status: str
 ) -> None:
     code_ = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        clash = await conflicting(alice, bob)
+        conflict = await conflicting(alice, bob)
         with pytest.raises(RemoteError) as refused:
-            await bob.resolve_conflict(clash.conflict or "", "current")
+            await bob.resolve_conflict(conflict.conflict or "", "current")
         assert code(refused) == "not_permitted"
         listed = (await person.list_conflicts()).conflicts
-        assert [item.conflict for item in listed] == [clash.conflict]
+        assert [item.conflict for item in listed] == [conflict.conflict]
         on = listed[0].current_version if content is not None else None
-        settled = await person.resolve_conflict(
-            clash.conflict or "",
+        resolved = await person.resolve_conflict(
+            conflict.conflict or "",
             choice,  # type: ignore[arg-type]
             content=content,
             on=on,
             approver=code_,
         )
-        assert settled.status == status
+        assert resolved.status == status
         assert (daemon.workspace / "a.txt").read_text() == expected
-        assert (await bob.await_change(clash.conflict or "")).status == status
+        assert (await bob.await_change(conflict.conflict or "")).status == status
         assert (await person.list_conflicts()).conflicts == ()
 
 
 async def test_a_new_try_supersedes_the_conflict(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-        clash = await conflicting(alice, bob)
+        conflict = await conflicting(alice, bob)
         again = await bob.edit_file("a.txt", [Replacement(search="two, alice", replace="two, both")])
         assert again.status == "applied"
         assert (await bob.list_conflicts()).conflicts == ()
-        assert (await bob.await_change(clash.conflict or "")).status == "dropped"
+        assert (await bob.await_change(conflict.conflict or "")).status == "dropped"
 
 
 # --- sessions --------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def run(daemon: RunningDaemon, *words: str, cwd: Path) -> tuple[int, dict[str, A
 
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
 @pytest.mark.parametrize(
-    ("cwd", "out", "lands"),
+    ("cwd", "out", "applies"),
     [
         ("work", "{base}/work/out", "the workspace"),
         ("work", "out", "the workspace"),
@@ -44,16 +44,16 @@ def run(daemon: RunningDaemon, *words: str, cwd: Path) -> tuple[int, dict[str, A
         ("state", "journal.db", "the state directory"),
     ],
 )
-def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str, out: str, lands: str) -> None:
+def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str, out: str, applies: str) -> None:
     outside = daemon.base / "outside"
     outside.mkdir()
     (daemon.workspace / "sub").mkdir()
     (outside / "linked").symlink_to(daemon.workspace)
     (outside / "dangling").symlink_to(daemon.workspace / "out")
-    code, told = run(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
-    assert (code, told["code"]) == (1, "output_path_refused")
-    assert lands in told["message"]
-    assert "outside of the workspace" in told["hint"]
+    code, reported = run(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
+    assert (code, reported["code"]) == (1, "output_path_refused")
+    assert applies in reported["message"]
+    assert "outside of the workspace" in reported["hint"]
     assert [item.name for item in daemon.workspace.iterdir()] == ["sub"]
     assert not (daemon.state_dir / "out").exists()
     assert (daemon.state_dir / "journal.db").read_bytes().startswith(b"SQLite format 3")
@@ -86,6 +86,6 @@ def test_a_refused_export_leaves_nothing(daemon: RunningDaemon) -> None:
 def test_no_tree_is_rebuilt_into_either(daemon: RunningDaemon, into: str) -> None:
     (daemon.base / "linked").symlink_to(daemon.state_dir)
     more = ("--to", "current", "--into", str(daemon.base / into))
-    code, told = run(daemon, "replay", *more, cwd=daemon.base)
-    assert (code, told["code"]) == (1, "output_path_refused"), told
+    code, reported = run(daemon, "replay", *more, cwd=daemon.base)
+    assert (code, reported["code"]) == (1, "output_path_refused"), reported
     assert not (daemon.base / into).exists()

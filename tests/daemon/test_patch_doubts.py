@@ -136,7 +136,7 @@ async def test_a_file_that_holds_such_a_line_may_keep_it(shop: RunningDaemon) ->
     assert (shop.workspace / "notes.py").read_text() == f"def f():\n    {LEFT_OUT}\n    return 3\n"
 
 
-async def test_a_long_patch_lands_and_says_its_form_again(shop: RunningDaemon) -> None:
+async def test_a_long_patch_applies_and_says_its_form_again(shop: RunningDaemon) -> None:
     added = "".join(f"+line {i}\n" for i in range(20_000))
     patch = f"*** Begin Patch\n*** Add File: long.txt\n{added}*** End Patch\n"
     async with shop.client("alice") as alice:
@@ -162,7 +162,7 @@ async def test_a_patch_over_the_limits_is_refused_and_others_are_served(shop: Ru
             assert "several patches" in (error.hint or "")
 
 
-async def test_a_fence_tells_nothing_of_what_is_not_shown(base: Path) -> None:
+async def test_a_fence_reports_nothing_of_what_is_not_shown(base: Path) -> None:
     daemon = RunningDaemon(base)
     (daemon.state_dir / "policy.toml").write_text(
         'name = "veiled"\ndefault = "allow"\n\n'

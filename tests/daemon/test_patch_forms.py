@@ -140,7 +140,7 @@ async def test_paths_outside_are_refused_in_every_form(open_to_all: RunningDaemo
     assert (open_to_all.workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
-async def test_the_workspace_s_own_root_may_stand_before_a_path(open_to_all: RunningDaemon) -> None:
+async def test_the_workspace_s_own_root_may_precede_a_path(open_to_all: RunningDaemon) -> None:
     async with open_to_all.client("alice") as alice:
         await alice.read_file("a.txt")
         answer = await alice.apply_patch(BEGIN.format(path=open_to_all.workspace / "a.txt"))

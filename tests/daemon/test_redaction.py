@@ -129,7 +129,7 @@ async def test_a_content_is_gone_in_every_form(daemon: RunningDaemon, text: str)
     assert holding(daemon.state_dir, packed) == []
 
 
-async def test_a_content_that_still_stands_in_a_file_is_warned_of_and_kept_again(daemon: RunningDaemon) -> None:
+async def test_a_content_that_is_still_in_a_file_is_warned_of_and_kept_again(daemon: RunningDaemon) -> None:
     code = await daemon.make_approver()
     (daemon.workspace / "secret.py").write_text(SECRET)
     digest = digest_of(SECRET.encode())

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from tests.daemon.backed import LINES, backed, kept, model, program
-from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
+from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, conflict, final, follow, route
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET
 from tests.review.reviewers import KEY
@@ -24,16 +24,16 @@ pytestmark = pytest.mark.anyio
 HUMAN = '[[reviewer]]\nname = "ada"\nkind = "human"\n'
 
 
-async def test_a_person_in_the_chain_settles_it_in_time(base: Path) -> None:
+async def test_a_person_in_the_chain_resolves_it_in_time(base: Path) -> None:
     with backed(base, HUMAN + route("ada")) as daemon:
         code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_requested")
             (info,) = (await person.list_conflicts()).conflicts
             assert (info.state, info.reviewer) == ("requested", "ada")
-            settled = await person.resolve_conflict(number, "proposed", approver=code)
-            assert settled.status == "applied"
+            resolved = await person.resolve_conflict(number, "proposed", approver=code)
+            assert resolved.status == "applied"
             assert (await final(bob, number)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED.replace("alice and ", "")
 
@@ -41,7 +41,7 @@ async def test_a_person_in_the_chain_settles_it_in_time(base: Path) -> None:
 async def test_a_person_who_does_not_come_is_not_waited_for(base: Path) -> None:
     with backed(base, HUMAN + program("clerk") + route("ada", "clerk", deadline_s=2)) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             assert (await follow(person, "review_failed"))[0]["code"] == "reviewer_timeout"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
@@ -65,7 +65,7 @@ async def test_the_daemon_never_holds_the_key(base: Path) -> None:
     with serving(message("openai", edited((1, [held.decode()])))) as service:
         with backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-                assert (await final(bob, await clash(alice, bob))).status == "applied"
+                assert (await final(bob, await conflict(alice, bob))).status == "applied"
                 assert daemon.process is not None
                 pieces = list(memory(daemon.process.pid))
     assert service.asked[0].headers["authorization"] == f"Bearer {KEY}"
@@ -74,13 +74,13 @@ async def test_the_daemon_never_holds_the_key(base: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
+async def test_a_model_resolves_a_conflict(base: Path, form: Form) -> None:
     with serving(message(form, edited((1, LINES)))) as service:
         prices = ("--usd-per-mtok-input", "3", "--usd-per-mtok-output", "15")
         reviewers = model("quick", service.url, form, *prices, more="max_cost_usd = 1.0")
         with backed(base, route("quick") + reviewers) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-                number = await clash(alice, bob)
+                number = await conflict(alice, bob)
                 assert (await final(bob, number)).status == "applied"
                 assert (daemon.workspace / "a.txt").read_text() == SETTLED
                 (said,) = await follow(person, "review_answered")
@@ -108,7 +108,7 @@ async def test_a_model_that_fails_hands_on_to_the_next(base: Path) -> None:
             policy += model(name, url, form, more="timeout_s = 5" if name == "hangs" else "")
         daemon = stack.enter_context(backed(base, policy))
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             failed = await follow(person, "review_failed", seen=len(FAILS))
             assert [event["code"] for event in failed] == [code for _, _, code in FAILS.values()]
@@ -132,14 +132,14 @@ async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> 
     assert SECRET not in service.asked[0].text
 
 
-async def test_a_program_settles_a_conflict(base: Path) -> None:
+async def test_a_program_resolves_a_conflict(base: Path) -> None:
     with backed(base, route("script") + program("script")) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-            assert (await final(bob, await clash(alice, bob))).status == "applied"
+            assert (await final(bob, await conflict(alice, bob))).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
 
 
-async def test_the_shipped_plugins_settle_additions_and_log_changes(base: Path) -> None:
+async def test_the_shipped_plugins_resolve_additions_and_log_changes(base: Path) -> None:
     put_shipped(base / "site", "union_reviewer")
     put_shipped(base / "site", "change_log")
     put(base / "site", "broken", "raise ValueError('not today')")
@@ -180,4 +180,4 @@ async def test_a_reloaded_policy_brings_its_reviewers(base: Path) -> None:
         (daemon.state_dir / "policy.toml").write_text(policy, encoding="utf-8")
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await person.policy_reload(approver=code)
-            assert (await final(bob, await clash(alice, bob))).status == "applied"
+            assert (await final(bob, await conflict(alice, bob))).status == "applied"

@@ -16,7 +16,7 @@ from tests.daemon.reviewer_servers import (
     START,
     Reviewed,
     answered,
-    clash,
+    conflict,
     final,
     follow,
     one,
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_proposal_is_applied_as_the_reviewers_change(base: Path) -> None:
     with reviewed(base, route("quick"), {"quick": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             blamed = (await person.blame("a.txt", start=2, end=2)).ranges[0]
@@ -53,13 +53,13 @@ async def test_a_person_accepts_what_a_reviewer_proposes(base: Path) -> None:
     with reviewed(base, route("quick", accept="person"), {"quick": [BOTH]}) as daemon:
         code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_answered")
             info = await one(person)
             assert (info.state, info.reviewer, info.route) == ("answered", "quick", "route 1")
             assert "+two, alice and bob" in (info.review_diff or "")
-            settled = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
-            assert settled.status == "applied"
+            resolved = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
+            assert resolved.status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             blamed = (await person.blame("a.txt", start=2, end=2)).ranges[0]
             assert blamed.agent == "reviewer:quick"
@@ -82,7 +82,7 @@ async def test_a_reviewer_that_comes_to_nothing_hands_on(base: Path, first: dict
     policy = route("quick", "careful", deadline_s=1 if first.get("hangs") else 60)
     with reviewed(base, policy, {"quick": [first], "careful": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             assert (await final(bob, number)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             assert [item["reviewer"] for item in daemon.asked()] == ["quick", "careful"]
@@ -92,10 +92,10 @@ async def test_a_reviewer_that_comes_to_nothing_hands_on(base: Path, first: dict
                 assert (await follow(person, "review_rejected"))[0]["by"] == "quick"
 
 
-async def test_after_the_chain_a_person_settles_it_and_other_files_go_on(base: Path) -> None:
+async def test_after_the_chain_a_person_resolves_it_and_other_files_go_on(base: Path) -> None:
     with reviewed(base, route("nobody", "quick"), {"quick": [{"verdict": "reject"}]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            await conflict(alice, bob)
             await follow(person, "review_rejected")
             info = await one(person)
             assert info.state == "found"
@@ -112,7 +112,7 @@ async def test_a_late_answer_is_noted_and_ignored(base: Path) -> None:
     late = {"verdict": "proposed", "after": str(pipe)}
     with reviewed(base, route("slow", "quick", deadline_s=1), {"slow": [late], "quick": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_failed")
             await to_thread.run_sync(pipe.write_bytes, b"now")
             assert (await final(bob, number)).status == "applied"
@@ -127,12 +127,12 @@ async def test_a_late_answer_is_noted_and_ignored(base: Path) -> None:
 # --- files that move on -----------------------------------------------------------------------
 
 
-async def test_a_newer_change_elsewhere_leaves_the_review_standing(base: Path) -> None:
+async def test_a_newer_change_elsewhere_keeps_the_review(base: Path) -> None:
     pipe = base / "go"
     os.mkfifo(pipe)
     with reviewed(base, route("quick"), {"quick": [{**BOTH, "after": str(pipe)}]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="one", replace="zero\none")])
             await follow(person, "conflict_rebased")
             info = await one(person)
@@ -147,7 +147,7 @@ async def test_a_newer_change_of_the_same_lines_asks_anew(base: Path) -> None:
     acts: list[dict[str, Any]] = [{"hangs": True}, BOTH]
     with reviewed(base, route("quick"), {"quick": acts}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_requested")
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, alice again")])
             assert (await final(bob, number)).status == "applied"
@@ -155,7 +155,7 @@ async def test_a_newer_change_of_the_same_lines_asks_anew(base: Path) -> None:
             assert [item["regions"][0]["current"] for item in daemon.asked()] == [["two, alice"], ["two, alice again"]]
 
 
-async def test_what_clashed_by_no_line_does_not_fit_because_lines_go_together(base: Path) -> None:
+async def test_what_conflicted_by_no_line_does_not_fit_because_lines_go_together(base: Path) -> None:
     """Together they do not parse; that the file moves on elsewhere changes nothing of that."""
     numbers = "x = [\n" + "".join(f"    {n},\n" for n in range(1, 31)) + "]\n"
     with reviewed(base, "", {}) as daemon:
@@ -175,29 +175,29 @@ async def test_what_clashed_by_no_line_does_not_fit_because_lines_go_together(ba
             assert "[4," not in (daemon.workspace / "n.py").read_text()
 
 
-async def test_a_change_that_fits_again_is_told(base: Path) -> None:
+async def test_a_change_that_fits_again_is_reported(base: Path) -> None:
     with reviewed(base, "", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            await conflict(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])
             await follow(person, "conflict_rebased")
             assert (await one(person)).fits
             assert (daemon.workspace / "a.txt").read_text() == START
 
 
-async def test_a_conflict_is_moot_when_the_file_holds_what_was_proposed(base: Path) -> None:
+async def test_a_conflict_is_expired_when_the_file_holds_what_was_proposed(base: Path) -> None:
     with reviewed(base, "", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, bob")])
             assert (await final(bob, number)).status == "dropped"
             assert (await follow(person, "conflict_expired"))[0]["cause"] == "already_applied"
 
 
-async def test_nobody_settled_it_in_time(base: Path) -> None:
+async def test_nobody_resolved_it_in_time(base: Path) -> None:
     with reviewed(base, "[conflicts]\nexpire_after_s = 1\n", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             answer = await final(bob, number)
             assert (answer.status, "in time" in answer.message) == ("dropped", True)
 
@@ -207,7 +207,7 @@ async def test_a_restart_asks_once_more(base: Path) -> None:
     daemon.write(route("quick"), {"quick": [{"hangs": True}]})
     daemon.start()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob)
+        number = await conflict(alice, bob)
         await follow(person, "review_requested")
     daemon.kill()
     daemon.write(route("quick"), {"quick": [BOTH]})
@@ -228,7 +228,7 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
     daemon.start()
     code = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-        number = await clash(alice, bob)
+        number = await conflict(alice, bob)
         await follow(person, "review_answered")
     daemon.kill()
     daemon.write(route("quick", accept=accept), {"quick": [{"fails": "asked again"}]})
@@ -271,7 +271,7 @@ async def test_the_check_command_decides(base: Path, command: str, says: str | N
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await alice.write_file("src/other.txt", "other\n", mode="create")
             await alice.write_file("hidden.txt", "secret\n", mode="create")
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             if says is None:
                 assert (await final(bob, number)).status == "applied"
                 return
@@ -300,7 +300,7 @@ async def test_a_reviewer_that_calls_by_itself_is_held_to_the_regions(
     with reviewed(base, "", {}) as daemon:
         code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             token = (await person.agent_add("rev", agent_class="review", approver=code)).token
             seen = (await one(person)).current_version
             async with daemon.client("rev", token=token) as rev:
@@ -320,7 +320,7 @@ async def test_a_file_that_reviewers_may_not_read_is_not_sent(base: Path) -> Non
     )
     with reviewed(base, hidden + route("quick"), {"quick": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            await conflict(alice, bob)
             assert (await follow(person, "review_failed"))[0]["code"] == "denied"
             assert daemon.asked() == []
 
@@ -330,10 +330,10 @@ async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path
     with reviewed(base, asks + route("quick"), {"quick": [BOTH]}) as daemon:
         code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
+            number = await conflict(alice, bob)
             await follow(person, "review_answered")
             assert (await one(person)).state == "answered"
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
-            settled = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
-            assert settled.status == "applied"
+            resolved = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
+            assert resolved.status == "applied"
             assert [item["by"].split(":")[0] for item in await follow(person, "review_accepted")] == ["person"]

@@ -235,10 +235,10 @@ async def test_verify_looks_at_every_table(base: Path, statement: str, said: str
         if stopped:
             daemon.stop()
         alter(daemon, statement)
-        code, told = cli(daemon, "journal", "verify")
-        assert code == 1, told
-        assert said in told
-        assert "journal_corrupt" in told or "not ok" in told
+        code, reported = cli(daemon, "journal", "verify")
+        assert code == 1, reported
+        assert said in reported
+        assert "journal_corrupt" in reported or "not ok" in reported
     finally:
         daemon.stop()
 
@@ -250,5 +250,5 @@ async def test_verify_finds_bytes_behind_a_content(daemon: RunningDaemon) -> Non
         (file,) = (path for path in (daemon.state_dir / "blobs").rglob("*") if path.is_file())
         with file.open("ab") as content:
             content.write(b"more")
-        code, told = cli(daemon, "journal", "verify")
-        assert (code, "bytes behind it" in told) == (1, True), told
+        code, reported = cli(daemon, "journal", "verify")
+        assert (code, "bytes behind it" in reported) == (1, True), reported

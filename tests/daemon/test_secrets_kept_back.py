@@ -23,7 +23,7 @@ AS_IT_IS_SAID = json.dumps({"verdict": "current", "regions": [], "reason": "fine
 AS_IT_IS = message("openai", AS_IT_IS_SAID)
 
 
-async def clashing(alice: FileAccess, bob: FileAccess, path: str, lines: list[str], old: str, new: list[str]) -> str:
+async def conflicting(alice: FileAccess, bob: FileAccess, path: str, lines: list[str], old: str, new: list[str]) -> str:
     """Both change one line of a new file; the number of their conflict."""
     await alice.write_file(path, "\n".join(lines) + "\n", mode="create")
     await bob.read_file(path)
@@ -44,10 +44,10 @@ async def test_of_a_key_nothing_is_sent_wherever_the_conflict_is(base: Path) -> 
             for number, shape in enumerate(SHAPES.values()):
                 key = list(map(shape.format, KEY))
                 lines = ["one", "two", *key, "three"]
-                above = await clashing(alice, bob, f"a{number}.txt", lines, "one\n", ["ALICE\n", "BOB\n"])
+                above = await conflicting(alice, bob, f"a{number}.txt", lines, "one\n", ["ALICE\n", "BOB\n"])
                 await final(bob, above)
                 other = [shape.format(f"{name}{LONG}"[:64]) for name in ("alice", "bob")]
-                inside = await clashing(alice, bob, f"b{number}.txt", lines, key[16], other)
+                inside = await conflicting(alice, bob, f"b{number}.txt", lines, key[16], other)
                 await final(bob, inside)
     requests = seen.read_text().splitlines()
     assert len(requests) == 2 * len(SHAPES)
@@ -63,7 +63,7 @@ async def test_a_line_of_a_key_that_a_model_keeps_is_the_line_that_it_was(base: 
     answer = message("openai", edited((1, ["# kept", "[redacted:private-key#26]"])))
     with serving(answer) as service, backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-            number = await clashing(alice, bob, "a.yml", ["x:", *key, "y: 1"], key[16], [mine, f"- BOB/{LONG}"[:66]])
+            number = await conflicting(alice, bob, "a.yml", ["x:", *key, "y: 1"], key[16], [mine, f"- BOB/{LONG}"[:66]])
             assert (await final(bob, number)).status == "applied"
         wanted = ["x:", *key[:16], "# kept", mine, *key[17:], "y: 1"]
         assert (daemon.workspace / "a.yml").read_text() == "\n".join(wanted) + "\n"

@@ -163,8 +163,8 @@ async def test_who_holds_a_stale_view(daemon: RunningDaemon) -> None:
         assert (len(after.readers), after.total) == (1, 2), "the file is looked at first"
         both = {reader.agent for reader in (await person.stale_readers(NAME)).readers}
         assert both == {"bob", "carol"}, "line 5 is as alice saw it again"
-        code, told = command(daemon, "readers", NAME)
-        assert (code, told["total"]) == (0, 2)
+        code, reported = command(daemon, "readers", NAME)
+        assert (code, reported["total"]) == (0, 2)
         await bob.read_file(NAME)
         assert (await person.stale_readers(NAME)).total == 1
 
@@ -200,7 +200,7 @@ async def test_who_may_not_list_a_file_does_not_learn_who_reads_it(daemon: Runni
         assert refused.value.code == "denied"
 
 
-async def test_the_terminal_tells_on_stderr(daemon: RunningDaemon) -> None:
+async def test_the_terminal_reports_on_stderr(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await alice.read_file(NAME, start=1, end=10)
@@ -211,7 +211,7 @@ async def test_the_terminal_tells_on_stderr(daemon: RunningDaemon) -> None:
             cwd=daemon.workspace,
             env={**daemon.env, "ORCHESTRATOR_SESSION": alice.session},
         )
-        told = done.stderr.decode()
-        assert f"notice: {NAME}: lines that you read were changed by bob since {change.version_id}" in told
-        assert "  -line 5\n  +five" in told
+        reported = done.stderr.decode()
+        assert f"notice: {NAME}: lines that you read were changed by bob since {change.version_id}" in reported
+        assert "  -line 5\n  +five" in reported
         assert b"notice" not in done.stdout

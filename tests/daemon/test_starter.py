@@ -38,7 +38,7 @@ def test_what_ended_it_has_a_code(error: Exception, code: str, said: str) -> Non
     assert refused.hint or code == "workspace_nested"
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     """A second word would go to whatever has the descriptor by then."""
     read, write = os.pipe()
     starter = Starter(write)

@@ -35,10 +35,10 @@ from tests.daemon.daemon_process import RunningDaemon
 )
 def test_a_daemon_with_another_state_directory_is_not_asked(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
     other = str(daemon.base / "other")
-    code, told = command(daemon, *words, "--state-dir", other)
-    assert (code, told["code"]) == (1, "state_directory_in_use")
-    assert str(daemon.state_dir) in told["message"]
-    assert "orchestrator stop" in told["hint"]
+    code, reported = command(daemon, *words, "--state-dir", other)
+    assert (code, reported["code"]) == (1, "state_directory_in_use")
+    assert str(daemon.state_dir) in reported["message"]
+    assert "orchestrator stop" in reported["hint"]
     assert not Path(other).exists()
     assert daemon.process is not None
     assert daemon.process.poll() is None
@@ -48,8 +48,8 @@ def test_its_own_state_directory_may_be_named_by_any_way_there(daemon: RunningDa
     link = daemon.base / "link"
     link.symlink_to(daemon.state_dir)
     for name in (daemon.state_dir, link, f"{daemon.base}/work/../state"):
-        code, told = command(daemon, "status", "--state-dir", str(name))
-        assert (code, told["workspace"]) == (0, str(daemon.workspace))
+        code, reported = command(daemon, "status", "--state-dir", str(name))
+        assert (code, reported["workspace"]) == (0, str(daemon.workspace))
 
 
 def test_verify_looks_at_the_journal_that_was_named(daemon: RunningDaemon) -> None:
@@ -61,13 +61,13 @@ def test_verify_looks_at_the_journal_that_was_named(daemon: RunningDaemon) -> No
     with closing(sqlite3.connect(tampered / "journal.db")) as journal:
         journal.execute("UPDATE events SET stream = 'elsewhere' WHERE seq = 1")
         journal.commit()
-    code, told = command(daemon, "journal", "verify", "--state-dir", str(tampered))
-    assert (code, told.get("ok", False)) == (1, False)
-    assert any("@1" in problem for problem in told["problems"])
+    code, reported = command(daemon, "journal", "verify", "--state-dir", str(tampered))
+    assert (code, reported.get("ok", False)) == (1, False)
+    assert any("@1" in problem for problem in reported["problems"])
     missing = daemon.base / "missing"
-    code, told = command(daemon, "journal", "verify", "--state-dir", str(missing))
-    assert (code, told["code"]) == (1, "journal_corrupt")
-    assert str(missing) in told["message"]
+    code, reported = command(daemon, "journal", "verify", "--state-dir", str(missing))
+    assert (code, reported["code"]) == (1, "journal_corrupt")
+    assert str(missing) in reported["message"]
     assert not missing.exists()
     assert command(daemon, "journal", "verify")[1]["ok"] is True
 
@@ -137,13 +137,13 @@ def test_a_start_says_which_directory_takes_no_writes(base: Path, what: str) -> 
 
 
 def assert_unusable(daemon: RunningDaemon, where: Path, *words: str) -> None:
-    code, told = command(daemon, *words)
-    assert (code, told["code"]) == (1, "state_directory_unusable"), told
-    assert str(where) in told["message"]
-    assert "writable" in told["hint"]
+    code, reported = command(daemon, *words)
+    assert (code, reported["code"]) == (1, "state_directory_unusable"), reported
+    assert str(where) in reported["message"]
+    assert "writable" in reported["hint"]
 
 
-def test_the_stdio_door_does_not_lead_there_either(daemon: RunningDaemon) -> None:
+def test_the_stdio_transport_does_not_lead_there_either(daemon: RunningDaemon) -> None:
     words = ["mcp", "--workspace", str(daemon.workspace), "--state-dir", str(daemon.base / "other")]
     ask = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
     done = subprocess.run(

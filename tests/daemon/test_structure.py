@@ -54,7 +54,7 @@ async def test_a_symbol_is_replaced(daemon: RunningDaemon) -> None:
         assert file.read_text() == expected
 
 
-async def test_a_name_that_stands_twice_is_refused_with_its_lines(daemon: RunningDaemon) -> None:
+async def test_a_name_that_occurs_twice_is_refused_with_its_lines(daemon: RunningDaemon) -> None:
     (daemon.workspace / "two.py").write_text("def f():\n    return 1\n\n\ndef f():\n    return 2\n")
     async with daemon.client("alice") as alice:
         with pytest.raises(RemoteError) as refused:
@@ -106,8 +106,8 @@ async def test_a_function_that_both_changed_is_flagged(daemon: RunningDaemon) ->
         assert both.status == "applied"
         assert both.same_symbol == ("Shop.close",)
         assert any("Shop.close" in warning for warning in both.warnings)
-        told = await bob.await_change(both.change or "")
-        assert told.same_symbol == ("Shop.close",)
+        reported = await bob.await_change(both.change or "")
+        assert reported.same_symbol == ("Shop.close",)
 
         elsewhere = await bob.edit_file(
             "shop.py", [Replacement(search="return Shop()", replace="return None")], base=seen.version_id
@@ -139,7 +139,7 @@ LATER = "\n\ndef alpha():\n    return 3\n"
         pytest.param(REST, id="gone"),
     ],
 )
-async def test_a_symbol_that_stands_elsewhere_now_is_not_another(daemon: RunningDaemon, now: str) -> None:
+async def test_a_symbol_that_is_elsewhere_now_is_not_another(daemon: RunningDaemon, now: str) -> None:
     file = daemon.workspace / "s.py"
     file.write_text(ALPHA + REST)
     changed = ALPHA.replace("two = 2", "two = 3")
@@ -173,7 +173,7 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-async def test_what_stands_above_the_next_section_is_the_nexts(daemon: RunningDaemon, name: str) -> None:
+async def test_what_is_above_the_next_section_is_the_nexts(daemon: RunningDaemon, name: str) -> None:
     section, rest = SECTIONS[name]
     (daemon.workspace / name).write_text(section + rest)
     content = section.replace("1", "9")

@@ -319,8 +319,8 @@ async def test_replay_gives_every_state_that_was(free: RunningDaemon, seed: int)
             done = cli(free, "replay", "--to", f"@{at}", "--into", str(into), "--json")
             assert done.returncode == 0, done
             assert files_in(into) == copy, f"step {number}, @{at}"
-            told = json.loads(done.stdout)
-            assert (told["files"], told["complete"], told["left_out"]) == (len(copy), True, [])
+            reported = json.loads(done.stdout)
+            assert (reported["files"], reported["complete"], reported["left_out"]) == (len(copy), True, [])
         checked = cli(free, "replay", "--check", "--json")
         assert (checked.returncode, json.loads(checked.stdout).get("differences", [])) == (0, []), checked
 
@@ -370,13 +370,13 @@ async def test_replay_names_what_is_missing_and_goes_on(free: RunningDaemon) -> 
     journal.close()
     with running(free.base):
         done = cli(free, "replay", "--to", "current", "--into", "out", "--json")
-        told = json.loads(done.stdout)
+        reported = json.loads(done.stdout)
         assert done.returncode == 1
-        assert [(item["path"], item["reason"]) for item in told["left_out"]] == [
+        assert [(item["path"], item["reason"]) for item in reported["left_out"]] == [
             ("a.txt", "not_kept"),
             ("d.key", "policy"),
         ]
-        assert (told["files"], told.get("complete", False)) == (92, False)
+        assert (reported["files"], reported.get("complete", False)) == (92, False)
         out = files_in(free.base / "out")
         assert out == {name: file for name, file in files_in(free.workspace).items() if name not in ("a.txt", "d.key")}
         assert (out["b.txt"][0], out["big/c.txt"][0]) == (b"kept\n", big.encode())
@@ -387,8 +387,8 @@ async def test_replay_names_what_is_missing_and_goes_on(free: RunningDaemon) -> 
     (blob,) = (path for path in (free.state_dir / "blobs").rglob("*") if path.is_file())
     blob.write_bytes(b"spoilt")
     with running(free.base):
-        told = json.loads(cli(free, "replay", "--to", "current", "--into", "out3", "--json").stdout)
-        assert [item["reason"] for item in told["left_out"]] == ["not_kept", "journal_corrupt", "policy"]
+        reported = json.loads(cli(free, "replay", "--to", "current", "--into", "out3", "--json").stdout)
+        assert [item["reason"] for item in reported["left_out"]] == ["not_kept", "journal_corrupt", "policy"]
         assert "big/c.txt" not in files_in(free.base / "out3")
 
         checked = json.loads(cli(free, "replay", "--check", "--json").stdout)

@@ -126,7 +126,7 @@ async def test_what_was_taken_out_comes_back_onto_later_work(daemon: RunningDaem
         pytest.param("key = 日\n# Größe\n", "cp1252", "cannot hold", id="not in the encoding"),
     ],
 )
-async def test_a_person_is_told_it_as_an_agent_is(daemon: RunningDaemon, content: str, codec: str, why: str) -> None:
+async def test_a_person_sees_it_as_an_agent_does(daemon: RunningDaemon, content: str, codec: str, why: str) -> None:
     file = daemon.workspace / "a.txt"
     tail = content.splitlines(keepends=True)[1].encode(codec)
     file.write_bytes(b"key = 1\n" + tail)
@@ -144,8 +144,8 @@ async def test_a_person_is_told_it_as_an_agent_is(daemon: RunningDaemon, content
         assert refused.value.code == "not_encodable"
         assert why in str(refused.value)
         assert file.read_bytes() == b"key = 2\n" + tail
-        settled = await person.resolve_conflict(late.conflict, "proposed", approver=code)
-        assert settled.status == "applied"
+        resolved = await person.resolve_conflict(late.conflict, "proposed", approver=code)
+        assert resolved.status == "applied"
     assert file.read_bytes() == b"key = 3\n" + tail
 
 

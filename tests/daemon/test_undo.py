@@ -9,7 +9,7 @@ import pytest
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.crash.scenarios import POLICY
 from tests.daemon.daemon_process import RunningDaemon, running
-from tests.daemon.external_changes import git, seen, settled
+from tests.daemon.external_changes import git, resolved, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -111,8 +111,8 @@ async def test_what_overlaps_waits_for_a_person_beside_the_rest(free: RunningDae
             same = await alice.rollback(session=alice.session, request_id="once")
             assert (same.status, same.change) == ("applied", done.change)
             code = await free.make_approver()
-            settled_ = await person.resolve_conflict(done.conflicts[0], "proposed", approver=code)
-            assert settled_.status == "applied"
+            resolved_ = await person.resolve_conflict(done.conflicts[0], "proposed", approver=code)
+            assert resolved_.status == "applied"
             assert tree(free.workspace) == without()
         await agrees(free)
 
@@ -300,7 +300,7 @@ async def test_permission_bits_that_somebody_set_stay(free: RunningDaemon) -> No
             assert path.stat().st_mode & 0o777 == 0o755
 
 
-async def test_the_same_clash_waits_once(free: RunningDaemon) -> None:
+async def test_the_same_conflict_waits_once(free: RunningDaemon) -> None:
     with running(free.base):
         async with free.client("alice") as alice, free.client("bob") as bob:
             change = await edit(alice, "a.txt", 3, "alice")
@@ -329,7 +329,7 @@ async def test_a_branch_switch_is_undone_as_one(free: RunningDaemon) -> None:
             for path in ("a.txt", "b.txt", "src/c.txt"):
                 await alice.read_file(path)  # so that every content is kept
             git(work, "checkout", "-q", "other")
-            group = await settled(person, 4)
+            group = await resolved(person, 4)
             assert (await alice.revert(f"@{group.event['group']}")).status == "applied"
             assert tree(work) == without()
             await edit(alice, "a.txt", 2, "alice")

@@ -31,8 +31,8 @@ async def test_it_answers_while_nothing_can_be_written(daemon: RunningDaemon) ->
     # No file may grow, the log neither: it is on the same full disk as the journal.
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, NO_LIMIT))
     for _ in range(2):
-        code, told = command(daemon, "status")
-        assert (code, told["health"]["state"]) == (0, "writes_stopped"), told
+        code, reported = command(daemon, "status")
+        assert (code, reported["health"]["state"]) == (0, "writes_stopped"), reported
     made = daemon.home / "made.diff"
     made.write_text("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n")
     code, refused = command(daemon, "patch", str(made))

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.clients.python import Replacement
 from tests.crash.scenarios import POLICY
 from tests.daemon.daemon_process import RunningDaemon, running
-from tests.daemon.external_changes import CLOSED, KINDS, OPENED, entries, git, outside, seen, settled
+from tests.daemon.external_changes import CLOSED, KINDS, OPENED, entries, git, outside, resolved, seen
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
 
@@ -52,7 +52,7 @@ async def test_saves_appends_and_deletes_are_seen_as_they_happen(base: Path, wor
             assert info.mode == "0755" if isinstance(info.mode, str) else info.mode == 0o755
 
 
-async def test_names_that_no_path_may_hold_are_told_by_status(base: Path, work: Path) -> None:
+async def test_names_that_no_path_may_hold_are_reported_by_status(base: Path, work: Path) -> None:
     (work / "old\nname").write_text("x")
     with running(base) as daemon:
         async with daemon.client() as person:
@@ -100,14 +100,14 @@ async def test_a_branch_switch_is_one_group(base: Path, work: Path) -> None:
     with running(base) as daemon:
         async with daemon.client() as person:
             git(work, "checkout", "-q", "other")
-            await settled(person, 1)
+            await resolved(person, 1)
             await seen(person, work)
             # a file may have been met while git was still writing it: then it has two events
-            told = await outside(person)
+            reported = await outside(person)
             written = {f"d{n % 7}/f{n}.txt" for n in range(250) if n % 7 != 6}
             gone = {f"d6/f{n}.txt" for n in range(300) if n % 7 == 6}
-            assert {path for _, path in told} == written | gone | {"new/n.txt"}
-            assert {path for kind, path in told if kind == "removed"} >= gone
+            assert {path for _, path in reported} == written | gone | {"new/n.txt"}
+            assert {path for kind, path in reported if kind == "removed"} >= gone
             # on a machine that pauses it for long, git's work may fall into two acts; nothing of it stands alone
             opened, closed = await entries(person, OPENED), await entries(person, CLOSED)
             assert [entry.event["group"] for entry in closed] == [int(entry.seq[1:]) for entry in opened]
@@ -116,7 +116,7 @@ async def test_a_branch_switch_is_one_group(base: Path, work: Path) -> None:
             also = {seq for entry in closed for seq in entry.event.get("also", ())}
             first = int(opened[0].seq[1:])
             assert all(int(e.seq[1:]) < first for e in lone if int(e.seq[1:]) not in also), "met before the burst"
-            assert sum(entry.event["changes"] for entry in closed) + len(lone) - len(also) >= len(told)
+            assert sum(entry.event["changes"] for entry in closed) + len(lone) - len(also) >= len(reported)
 
 
 async def test_renames_are_recognised(base: Path, work: Path) -> None:
@@ -175,8 +175,8 @@ async def test_a_rename_over_a_file_is_one_and_its_undo_brings_both_back(base: P
             removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "external_file_removed")}
             assert (changed.event["moved_from"], changed.paths[0].moved_from) == ("one.txt", "one.txt")
             assert removed == {"one.txt": "two.txt", "twin1": None}
-            told = (await person.changes_since(head, globs=["one.txt", "two.txt"])).changes
-            assert [(row.path, row.kind, row.moved_from) for row in told] == [("two.txt", "moved", "one.txt")]
+            reported = (await person.changes_since(head, globs=["one.txt", "two.txt"])).changes
+            assert [(row.path, row.kind, row.moved_from) for row in reported] == [("two.txt", "moved", "one.txt")]
             assert [lines.version for lines in (await person.blame("two.txt")).ranges] == [first]
             notices = (await bob.read_file("twin2")).notices
             assert [(notice.kind, notice.path, notice.moved_from) for notice in notices] == [
@@ -343,7 +343,7 @@ async def test_ten_thousand_changes_stall_nobody(base: Path, work: Path) -> None
                 write = f"for f in {work}/d*/f*.txt; do echo after >> $f; done"
                 await anyio.run_process(["bash", "-c", write])
                 with anyio.fail_after(120):
-                    closed = await settled(person, 5_000)
+                    closed = await resolved(person, 5_000)
                 done = True
             print(f"{calls} reads, the slowest {slowest * 1e3:.0f} ms; group {closed.event}")
             groups = await entries(person, CLOSED)

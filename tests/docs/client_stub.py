@@ -57,15 +57,15 @@ def _method(operation: AnyOperation) -> str:
 
 def _text(operation: AnyOperation) -> str:
     """The docstring: what the operation is for, and each parameter that is described."""
-    told = [
+    reported = [
         f"{name}: {description}"
         for name, kind in get_type_hints(operation.struct, include_extras=True).items()
         for description in _descriptions(kind)
     ]
     summary = fill(operation.summary, 110)
     return (
-        f'"""{summary}\n\n' + "\n".join(fill(line, 110, subsequent_indent="    ") for line in told) + '\n"""'
-        if told
+        f'"""{summary}\n\n' + "\n".join(fill(line, 110, subsequent_indent="    ") for line in reported) + '\n"""'
+        if reported
         else f'"""{summary}"""'
     )
 

@@ -30,7 +30,7 @@ class Step(NamedTuple):
     """A command as it is typed, the lines that it writes, and its exit code."""
 
     command: str
-    told: list[str]
+    reported: list[str]
     code: int
 
 
@@ -48,10 +48,10 @@ def _typed(lines: list[str]) -> Iterator[Step]:
     starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
     assert starts[:1] == [0], f"a console block begins with a command: {lines[0]}"
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        told, code = lines[start + 1 : end], 0
-        if told and (found := _EXIT.fullmatch(told[-1])):
-            told, code = told[:-1], int(found[1])
-        yield Step(lines[start][2:], told, code)
+        reported, code = lines[start + 1 : end], 0
+        if reported and (found := _EXIT.fullmatch(reported[-1])):
+            reported, code = reported[:-1], int(found[1])
+        yield Step(lines[start][2:], reported, code)
 
 
 class Operator:
@@ -80,7 +80,7 @@ class Operator:
 
     def run(self, step: Step) -> tuple[list[str], int]:
         """Type a command; where the guide shows ^C, interrupt it when as much has come as the guide shows."""
-        shown = len(step.told) - 1 if step.told[-1:] == [INTERRUPT] else None
+        shown = len(step.reported) - 1 if step.reported[-1:] == [INTERRUPT] else None
         return self._terminal.run(step.command, interrupt_after=shown)
 
     def sh(self, script: str) -> str:

@@ -152,13 +152,13 @@ def test_makefile_targets_exist() -> None:
 def test_settings_are_well_formed(document: Path) -> None:
     for block in blocks(text_of(document), "json", "toml"):
         given: Any = json.loads(block.text) if block.info.startswith("json") else tomllib.loads(block.text)
-        for command in _doors(given):
+        for command in _transports(given):
             words = command[command.index("mcp") + 1 :]
             assert Path(command[0]).is_absolute(), command
             assert all(f"{word} " in main.USAGE for word in words if word.startswith("--")), command
 
 
-def _doors(given: Any) -> list[list[str]]:
+def _transports(given: Any) -> list[list[str]]:
     """The command lines of every server named `orchestrator` in a client's settings."""
     match given:
         case {"command": str(program), "args": list(arguments)}:
@@ -166,7 +166,7 @@ def _doors(given: Any) -> list[list[str]]:
         case {"command": [*command]} if "mcp" in command:
             return [command]
         case dict():
-            return [transport for value in given.values() for transport in _doors(value)]
+            return [transport for value in given.values() for transport in _transports(value)]
         case _:
             return []
 
@@ -219,12 +219,12 @@ def test_schema_tables_name_every_field(document: Path, heading: str, fields: li
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
     table = text_of(README)[text_of(README).index("## Exit codes") :].split("\n## ")[0]
-    told = {int(number): meaning for number, meaning in re.findall(r"^\| (\d) \| (.*) \|$", table, re.MULTILINE)}
-    assert sorted(told) == list(range(6))
+    reported = {int(number): meaning for number, meaning in re.findall(r"^\| (\d) \| (.*) \|$", table, re.MULTILINE)}
+    assert sorted(reported) == list(range(6))
     codes = (context.DONE, context.REFUSED, context.USAGE, context.WAITING, context.UNREACHABLE, context.INTERNAL)
     words = ("done", "refused", "usage", "waits", "reached", "defect")
     for code, word in zip(codes, words, strict=True):
-        assert word in told[code]
+        assert word in reported[code]
 
 
 def test_statuses_are_all_explained() -> None:

@@ -38,9 +38,9 @@ def test_the_first_session_of_the_readme(base: Path) -> None:
         (base / name).mkdir(mode=0o700)
     versions, terminal = Versions(), Terminal(base, env)
     try:
-        for command, told in steps():
+        for command, reported in steps():
             real, _ = terminal.run(versions.real(command))
-            wrong = versions.match_lines(told, real)
+            wrong = versions.match_lines(reported, real)
             assert wrong is None, f"$ {command}\nREADME.md says: {wrong}\nit came:\n" + "\n".join(real)
     finally:
         terminal.close()

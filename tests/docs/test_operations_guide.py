@@ -34,7 +34,7 @@ def test_every_command_of_the_guide(base: Path) -> None:
                 continue
             step = item._replace(command=versions.real(item.command))
             real, code = operator.run(step)
-            wrong = versions.match_lines(step.told, real)
+            wrong = versions.match_lines(step.reported, real)
             came = f"\nit came, with exit code {code}:\n" + "\n".join(real)
             assert wrong is None, f"$ {step.command}\nthe guide says: {wrong}{came}"
             assert code == step.code, f"$ {step.command}\nthe guide says: exit code {step.code}{came}"
@@ -42,7 +42,7 @@ def test_every_command_of_the_guide(base: Path) -> None:
         operator.close()
 
 
-def test_every_accident_of_the_test_is_told_in_the_guide() -> None:
+def test_every_accident_of_the_test_is_reported_in_the_guide() -> None:
     assert [item.name for item in STORY if isinstance(item, Given)] == list(GIVEN)
 
 

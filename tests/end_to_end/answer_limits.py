@@ -32,7 +32,7 @@ async def opened(place: Place, agent: str, limit: Limit) -> AsyncIterator[Client
         yield client
 
 
-def told(result: CallToolResult) -> dict[str, Any]:
+def reported(result: CallToolResult) -> dict[str, Any]:
     block = result.content[0]
     assert isinstance(block, TextContent)
     answer: dict[str, Any] = json.loads(block.text)
@@ -49,5 +49,5 @@ def check(result: CallToolResult, limit: Limit, what: str) -> str:
         assert len(form) <= limit.characters, what
         assert form.count("\n") < limit.lines, what
     if result.is_error:
-        assert told(result)["code"] != "answer_too_large", what
+        assert reported(result)["code"] != "answer_too_large", what
     return text

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from orchestrator.api.operations import toolset
-from tests.end_to_end.answer_limits import Limit, check, opened, told
+from tests.end_to_end.answer_limits import Limit, check, opened, reported
 from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
@@ -51,17 +51,17 @@ async def prepared(client: Client) -> dict[str, str]:
     call = client.call_tool
     for number in range(25):
         change = {"path": "h.txt", "content": f"{number}\n", "mode": "append", "reason": "r" * 1900}
-        change_id = told(await call("write_file", change))["change"]
+        change_id = reported(await call("write_file", change))["change"]
     wide = [
         {"start": n, "end": n, "expect": line, "replace": line[::-1]} for n, line in enumerate(WIDE.split("\n")[:50], 1)
     ]
-    edited = told(await call("edit_file", {"path": "wide.txt", "changes": wide}))
+    edited = reported(await call("edit_file", {"path": "wide.txt", "changes": wide}))
     assert edited["status"] == "applied", edited
     stale = {"path": "wide.txt", "base": edited["paths"][0]["before"], "changes": [{**wide[3], "replace": "other"}]}
-    conflict = told(await call("edit_file", stale))
-    waiting = told(await call("delete_file", {"path": LONG_NAME}))
-    task = told(await call("begin_task", {"title": "t" * 500}))
-    lease = told(await call("reserve_paths", {"globs": [f"lease/{LONG_NAME}"], "reason": "r" * 1900}))
+    conflict = reported(await call("edit_file", stale))
+    waiting = reported(await call("delete_file", {"path": LONG_NAME}))
+    task = reported(await call("begin_task", {"title": "t" * 500}))
+    lease = reported(await call("reserve_paths", {"globs": [f"lease/{LONG_NAME}"], "reason": "r" * 1900}))
     return {
         "change": change_id,
         "wide": edited["change"],
@@ -143,14 +143,14 @@ async def test_what_was_left_out_is_not_seen_and_the_next_call_shows_it(place: P
         while not seen or more:
             if more:
                 refused = await client.call_tool("write_file", whole)
-                assert told(refused)["code"] == "base_required"
+                assert reported(refused)["code"] == "base_required"
             start = int(more[1]) if more else 1
             answer = await client.call_tool("read_file", {"path": "part.txt", "start": start, "max_tokens": 200_000})
             block = check(answer, limit, "read_file")
             seen += re.findall(r"^ *\d+\t(.*)$", block, re.MULTILINE)
             more = re.search(r"\[more follows: read_file\(path=\"part.txt\", start=(\d+)\)\]$", block)
         assert "".join(f"{line}\n" for line in seen) == text
-        assert told(await client.call_tool("write_file", whole))["status"] == "applied"
+        assert reported(await client.call_tool("write_file", whole))["status"] == "applied"
 
 
 async def test_claude_is_asked_to_hand_on_more(place: Place) -> None:
@@ -163,6 +163,6 @@ async def test_core_answers_core_tools_only(place: Place) -> None:
     async with place.client("alice") as client:
         refused = await client.call_tool("journal_query", {})
         assert refused.is_error
-        answer = told(refused)
+        answer = reported(refused)
         assert answer["code"] == "unknown_operation"
         assert "--toolset full" in answer["hint"]

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from tests.end_to_end.answer_limits import Limit, check, opened, told
+from tests.end_to_end.answer_limits import Limit, check, opened, reported
 from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def test_a_search_that_was_shown_counts_as_seen_and_no_more(place: Place) 
     async with opened(place, "worker", limit) as client:
         cursor = ""
         while len(seen) < text.count("\n"):
-            assert told(await client.call_tool("write_file", replace))["code"] == "base_required"
+            assert reported(await client.call_tool("write_file", replace))["code"] == "base_required"
             answer = await client.call_tool("search_content", {**search, "cursor": cursor} if cursor else search)
             check(answer, limit, "search_content")
             page = answer.structured_content
@@ -85,7 +85,7 @@ async def test_a_search_that_was_shown_counts_as_seen_and_no_more(place: Place) 
                     range(hit["line"] - len(hit.get("before", ())), hit["line"] + len(hit.get("after", ())) + 1)
                 )
             cursor = page["cursor"] or ""
-        assert told(await client.call_tool("write_file", replace))["status"] == "applied"
+        assert reported(await client.call_tool("write_file", replace))["status"] == "applied"
 
 
 # --- the exact next call ------------------------------------------------------------------
@@ -97,7 +97,7 @@ async def followed(client: Client, limit: Limit, name: str, arguments: dict[str,
     while True:
         answer: CallToolResult = await client.call_tool(name, arguments)
         check(answer, limit, name)
-        answers.append(told(answer))
+        answers.append(reported(answer))
         assert "cut" not in answers[-1] or answers[-1].get("next"), answers[-1]
         follow = answers[-1].get("next")
         if not follow:
@@ -141,12 +141,14 @@ async def test_a_session_that_did_not_fit_comes_with_the_next_call(place: Place)
     async with opened(place, "other", SMALLEST) as other, opened(place, "worker", SMALLEST) as client:
         for number in range(25):
             arguments = {"globs": [f"area/{number}/**"], "reason": "r" * 400, "mode": "shared"}
-            assert told(await other.call_tool("reserve_paths", arguments))["status"] == "granted"
+            assert reported(await other.call_tool("reserve_paths", arguments))["status"] == "granted"
         for number in range(30):
             path = {"path": f"{number}-{'n' * 100}.txt"}
             await client.call_tool("write_file", {**path, "content": f"{number}\n", "mode": "create"})
             await client.call_tool("read_file", path)
-        assert told(await client.call_tool("reserve_paths", {"globs": globs, "mode": "shared"}))["status"] == "granted"
+        assert (
+            reported(await client.call_tool("reserve_paths", {"globs": globs, "mode": "shared"}))["status"] == "granted"
+        )
         answers = await followed(client, SMALLEST, "session_status", {})
         assert len(answers) > 2
         own = f"{{}}-{'n' * 100}.txt"

@@ -44,9 +44,11 @@ def test_exit_codes(place: Place) -> None:
 
     base = place.cli("open", "a.txt", "--json").json["version_id"]
     assert place.cli("edit", "a.txt", "--search", "one", "--replace", "two").code == DONE
-    clash = place.cli("edit", "a.txt", "--search", "one", "--replace", "three", "--base", base, "--json", agent="bob")
-    assert (clash.code, clash.json["status"]) == (WAITING, "conflict")
-    resolve = ("conflicts", "resolve", clash.json["conflict"])
+    conflict = place.cli(
+        "edit", "a.txt", "--search", "one", "--replace", "three", "--base", base, "--json", agent="bob"
+    )
+    assert (conflict.code, conflict.json["status"]) == (WAITING, "conflict")
+    resolve = ("conflicts", "resolve", conflict.json["conflict"])
     assert place.cli(*resolve, approver=approver).code == USAGE
     assert place.cli(*resolve, "--choose", "proposed", approver=approver).code == DONE
     assert (place.workspace / "a.txt").read_text() == "three\n"
@@ -108,10 +110,10 @@ def test_leases(place: Place) -> None:
     made = place.cli("lease", "reserve", "src", "--ttl", "900", "--reason", "a rename", "--json", agent="alice")
     assert (made.code, made.json["status"], made.json["globs"]) == (DONE, "granted", ["src"])
     name = made.json["lease"]
-    clash = place.cli("lease", "reserve", "src/a.py", "--shared", agent="bob")
-    assert clash.code == WAITING
-    assert name in clash.out
-    assert "a rename" in clash.out
+    conflict = place.cli("lease", "reserve", "src/a.py", "--shared", agent="bob")
+    assert conflict.code == WAITING
+    assert name in conflict.out
+    assert "a rename" in conflict.out
     listed = place.cli("status")
     assert all(part in listed.out for part in (f"{name}  alice", "src", "a rename"))
     assert [item["lease"] for item in place.cli("status", "--json").json["leases"]] == [name]
@@ -137,8 +139,8 @@ def test_the_journal_is_queried_and_written_out(place: Place, tmp_path: Path) ->
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["agent"] for line in lines] == ["bob"] * len(lines)
     assert "change_applied" in {line["kind"] for line in lines}
-    told = place.cli("journal", "export", "--path-unknown")
-    assert told.code == USAGE
-    told = place.cli("journal", "export", "a.txt")
-    assert "change_applied" in {json.loads(line)["kind"] for line in told.out.splitlines()}
+    reported = place.cli("journal", "export", "--path-unknown")
+    assert reported.code == USAGE
+    reported = place.cli("journal", "export", "a.txt")
+    assert "change_applied" in {json.loads(line)["kind"] for line in reported.out.splitlines()}
     assert place.cli("journal", "export", "--out", str(tmp_path / "no" / "folder")).code == USAGE

@@ -27,7 +27,7 @@ def played(source: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def told_all(done: subprocess.CompletedProcess[str]) -> None:
+def reported_all(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for said in (
         "fitted by: shifted",
@@ -48,7 +48,7 @@ def told_all(done: subprocess.CompletedProcess[str]) -> None:
 
 
 def test_on_this_project() -> None:
-    told_all(played(ROOT))
+    reported_all(played(ROOT))
 
 
 def test_on_a_small_repository_with_a_makefile(base: Path) -> None:
@@ -62,7 +62,7 @@ def test_on_a_small_repository_with_a_makefile(base: Path) -> None:
         subprocess.run(["git", "-C", str(repository), *command], check=True)
     before = {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()}
     done = played(repository)
-    told_all(done)
+    reported_all(done)
     assert "read poem.txt" in done.stdout
     assert "kept out" not in done.stdout
     assert {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()} == before
@@ -73,7 +73,7 @@ def test_on_a_folder_with_nothing_suitable(base: Path) -> None:
     folder.mkdir()
     (folder / "short.txt").write_text("one line\n")
     done = played(folder)
-    told_all(done)
+    reported_all(done)
     assert "read orchestrator-demo.md" in done.stdout
 
 
@@ -83,7 +83,7 @@ def test_a_folder_that_is_not_there(base: Path) -> None:
     assert "is not a folder" in done.stderr
 
 
-def test_a_difference_is_told(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_is_reported(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = base / "small"
     folder.mkdir()
     (folder / "a.txt").write_text("as it was\n")

@@ -36,21 +36,21 @@ def shown(result: CallToolResult) -> str:
 def changed(result: CallToolResult, status: str = "applied") -> dict[str, Any]:
     """A change: the same JSON twice."""
     assert not result.is_error, texts(result)
-    told: dict[str, Any] = json.loads(texts(result)[0])
-    assert result.structured_content == told
-    assert told["status"] == status, told
-    assert "shown" not in told
-    return told
+    reported: dict[str, Any] = json.loads(texts(result)[0])
+    assert result.structured_content == reported
+    assert reported["status"] == status, reported
+    assert "shown" not in reported
+    return reported
 
 
 def refused(result: CallToolResult, code: str) -> dict[str, Any]:
     assert result.is_error
     assert result.structured_content is None
-    told: dict[str, Any] = json.loads(texts(result)[0])
-    assert list(told) == [name for name in ("code", "message", "hint", "details") if name in told]
-    assert all(told.values())
-    assert told["code"] == code, told
-    return told
+    reported: dict[str, Any] = json.loads(texts(result)[0])
+    assert list(reported) == [name for name in ("code", "message", "hint", "details") if name in reported]
+    assert all(reported.values())
+    assert reported["code"] == code, reported
+    return reported
 
 
 def fenced(block: str) -> tuple[str, str, str]:
@@ -133,12 +133,12 @@ async def test_refusals_are_tool_results(place: Place, mode: Mode, revision: str
         refused(await call("read_file", {"path": "absent.txt"}), "not_found")
         refused(await call("read_file", {"path": "/etc/passwd"}), "path_absolute")
         refused(await call("read_file", {"path": ".env"}), "denied")
-        told = refused(await call("read_file", {"path": "twice.txt", "begin": 2}), "unknown_parameter")
-        assert "begin" in told["message"]
+        reported = refused(await call("read_file", {"path": "twice.txt", "begin": 2}), "unknown_parameter")
+        assert "begin" in reported["message"]
         changes = [{"search": "same", "replace": "x"}]
         ambiguous = await call("edit_file", {"path": "twice.txt", "changes": changes})
-        told = refused(ambiguous, "search_ambiguous")
-        assert "same" not in json.dumps(told["details"])
+        reported = refused(ambiguous, "search_ambiguous")
+        assert "same" not in json.dumps(reported["details"])
         refused(await call("no_such_tool", {}), "unknown_operation")
         refused(await call("read_symbol", {"path": "a.py", "symbol": "f"}), "not_available")
 
@@ -162,15 +162,15 @@ async def test_a_conflict_shows_the_current_lines(place: Place) -> None:
         changed(await alice.call_tool("edit_file", {"path": "a.txt", "changes": changes}))
         changes = [{"search": "line 3\n", "replace": "line 3 of bob\n"}]
         answer = await bob.call_tool("edit_file", {"path": "a.txt", "changes": changes})
-        told = changed(answer, "conflict")
-        assert "success" not in told
+        reported = changed(answer, "conflict")
+        assert "success" not in reported
         _, lines = texts(answer)
         token, content, tail = fenced(lines)
         assert "     3\tline 3 </content 000000000000>\n" in content
         assert tail == ""
         assert token != "0" * 12
-        again = await bob.call_tool("await_change", {"id": told["conflict"], "timeout_s": 0})
-        assert json.loads(texts(again)[0])["conflict"] == told["conflict"]
+        again = await bob.call_tool("await_change", {"id": reported["conflict"], "timeout_s": 0})
+        assert json.loads(texts(again)[0])["conflict"] == reported["conflict"]
 
 
 async def test_content_cannot_forge_the_end(place: Place) -> None:
@@ -200,8 +200,8 @@ async def test_structured(place: Place) -> None:
         assert answer.structured_content
         assert answer.structured_content["text"] == "     1\tone\n"
         assert answer.structured_content["content_hash"].startswith("sha256:")
-        told = refused(await client.call_tool("read_file", {"path": "b.txt"}), "not_found")
-        assert told["hint"]
+        reported = refused(await client.call_tool("read_file", {"path": "b.txt"}), "not_found")
+        assert reported["hint"]
 
 
 async def test_identity(place: Place) -> None:

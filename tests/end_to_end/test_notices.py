@@ -25,7 +25,7 @@ def edit(old: str, new: str, path: str = "a.py") -> dict[str, object]:
     return {"path": path, "changes": [{"search": f"{old}\n", "replace": f"{new}\n"}]}
 
 
-async def test_reads_changes_and_refusals_tell(place: Place) -> None:
+async def test_reads_changes_and_refusals_report(place: Place) -> None:
     (place.workspace / "a.py").write_text(TEXT)
     async with place.client("alice") as alice, place.client("bob") as bob:
         await alice.call_tool("read_file", {"path": "a.py", "end": 10})
@@ -46,20 +46,24 @@ async def test_reads_changes_and_refusals_tell(place: Place) -> None:
         own = await alice.call_tool("edit_file", edit("line 30", "thirty"))
         assert own.structured_content
         assert own.structured_content == json.loads(text(own))
-        (told,) = own.structured_content["notices"]
-        assert (told["path"], told["by"], [lines["start"] for lines in told["lines"]]) == ("a.py", ["bob"], [6])
+        (reported,) = own.structured_content["notices"]
+        assert (reported["path"], reported["by"], [lines["start"] for lines in reported["lines"]]) == (
+            "a.py",
+            ["bob"],
+            [6],
+        )
         assert [unseen["start"] for unseen in own.structured_content["unseen"]] == [6], "5 was shown"
 
         await bob.call_tool("edit_file", edit("line 7", "seven"))
         refused = await alice.call_tool("read_file", {"path": "nowhere.py"})
         assert refused.is_error
-        (told,) = json.loads(text(refused))["notices"]
-        assert [lines["start"] for lines in told["lines"]] == [7]
+        (reported,) = json.loads(text(refused))["notices"]
+        assert [lines["start"] for lines in reported["lines"]] == [7]
 
         await bob.call_tool("edit_file", edit("line 8", "eight"))
         status = await alice.call_tool("session_status", {})
         assert status.structured_content
-        (told,) = status.structured_content["notices"]
-        assert [lines["start"] for lines in told["lines"]] == [8]
+        (reported,) = status.structured_content["notices"]
+        assert [lines["start"] for lines in reported["lines"]] == [8]
         (stale,) = status.structured_content["stale"]
         assert {lines["start"] for lines in stale["lines"]} == {5, 6, 7}, "told before, and stale still"

@@ -58,7 +58,7 @@ def doomed(place: Place) -> Iterator[Doomed]:
     made.close()
 
 
-def told(result: CallToolResult) -> dict[str, Any]:
+def reported(result: CallToolResult) -> dict[str, Any]:
     block = result.content[0]
     assert isinstance(block, TextContent)
     answer: dict[str, Any] = json.loads(block.text)
@@ -85,7 +85,7 @@ async def test_killed_in_mid_write(place: Place, doomed: Doomed, at: str, mode: 
     doomed.start(at)
     async with place.client("alice", mode=mode) as client:
         session = await session_of(client)
-        assert told(await client.call_tool("edit_file", EDIT))["status"] == "applied"
+        assert reported(await client.call_tool("edit_file", EDIT))["status"] == "applied"
         doomed.died()
         assert (place.workspace / "a.txt").read_text() == EDITED
         assert await session_of(client) == session
@@ -96,14 +96,14 @@ async def test_killed_in_mid_write(place: Place, doomed: Doomed, at: str, mode: 
         assert place.cli(*check, "--json").json["ok"], check
 
 
-async def test_two_doors_after_one_crash(place: Place, doomed: Doomed) -> None:
+async def test_two_transports_after_one_crash(place: Place, doomed: Doomed) -> None:
     doomed.start("swapped")
     async with place.client("alice") as alice, place.client("bob", mode="legacy") as bob:
         sessions = [await session_of(client) for client in (alice, bob)]
         answers: list[dict[str, Any]] = []
 
         async def edit() -> None:
-            answers.append(told(await alice.call_tool("edit_file", EDIT)))
+            answers.append(reported(await alice.call_tool("edit_file", EDIT)))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(edit)
@@ -121,11 +121,11 @@ async def test_a_call_that_waits_goes_on_waiting_at_the_next_daemon(place: Place
     place.up()
     async with place.client("alice") as client:
         waiting = await client.call_tool("write_file", {"path": "Makefile", "content": "all:\n", "mode": "create"})
-        approval = told(waiting)["approval"]
+        approval = reported(waiting)["approval"]
         answers: list[dict[str, Any]] = []
 
         async def wait() -> None:
-            answers.append(told(await client.call_tool("await_change", {"id": approval, "timeout_s": 2})))
+            answers.append(reported(await client.call_tool("await_change", {"id": approval, "timeout_s": 2})))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
@@ -135,14 +135,14 @@ async def test_a_call_that_waits_goes_on_waiting_at_the_next_daemon(place: Place
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_stop_then_up_with_a_door_open(place: Place, mode: Literal["auto", "legacy"]) -> None:
+async def test_stop_then_up_with_a_transport_open(place: Place, mode: Literal["auto", "legacy"]) -> None:
     first = place.up()
     async with place.client("alice", mode=mode) as client:
         session = await session_of(client)
         assert place.cli("stop").code == 0
         assert place.cli("status").code == 4
         refused = await client.call_tool("read_file", {"path": "a.txt"})
-        assert told(refused)["code"] == "daemon_stopped"
+        assert reported(refused)["code"] == "daemon_stopped"
         second = place.up()
         assert second["started"]
         assert second["pid"] != first["pid"]
@@ -151,7 +151,7 @@ async def test_stop_then_up_with_a_door_open(place: Place, mode: Literal["auto",
         assert place.pid == second["pid"]
 
 
-async def test_the_door_starts_a_daemon_that_was_killed_while_nothing_was_open(place: Place) -> None:
+async def test_the_transport_starts_a_daemon_that_was_killed_while_nothing_was_open(place: Place) -> None:
     async with place.client("alice") as client:
         session = await session_of(client)
         killed = place.kill_daemon()
@@ -251,7 +251,7 @@ def test_with_only_home_in_the_environment(place: Place) -> None:
     assert not os.path.exists(place.location["socket"])
 
 
-def test_a_door_that_is_killed_in_mid_call_is_no_trouble(place: Place) -> None:
+def test_a_transport_that_is_killed_in_mid_call_is_no_trouble(place: Place) -> None:
     request = tool_call(1, "write_file", path="Makefile", content="all:\n", mode="create")
     approval = json.loads(piped(place, *initialize(), request)[1]["result"]["content"][0]["text"])["approval"]
     transport = place.transport(agent="alice")

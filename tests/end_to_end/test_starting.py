@@ -78,9 +78,9 @@ def refused_by_mcp(place: Place, workspace: Path, env: dict[str, str]) -> dict[s
     assert "result" in first
     assert second["result"]["tools"]
     assert third["result"]["isError"]
-    told: dict[str, Any] = json.loads(third["result"]["content"][0]["text"])
-    assert told["message"] in ran.err
-    return told
+    reported: dict[str, Any] = json.loads(third["result"]["content"][0]["text"])
+    assert reported["message"] in ran.err
+    return reported
 
 
 def test_a_workspace_inside_or_around_a_running_one(place: Place) -> None:

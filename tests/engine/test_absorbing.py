@@ -41,7 +41,7 @@ from tests.in_memory.workers import PlainParser, ThreadWorkers
 pytestmark = pytest.mark.anyio
 
 
-class ToldWatcher:
+class ReportedWatcher:
     """Gives the hints that a test sends it."""
 
     health = "live"
@@ -88,7 +88,7 @@ class Place:
         )
         self.observer = Observer(self.services)
         self.importer = BatchImporter(self.services, self.observer)
-        self.watcher = ToldWatcher()
+        self.watcher = ReportedWatcher()
         self.watching = Watching(
             self.services.journal, self.services.state.registry, self.observer, self.importer, self.watcher
         )
@@ -154,11 +154,11 @@ async def test_a_group_is_resolved_into_changes_that_can_be_reverted(place: Plac
     await place.watcher.send.send(Hints(frozenset(map(WorkspacePath, names))))
     closed = await place.closed()
     found = [recorded async for recorded in members(place.journal, closed.group)]
-    told = sorted(
+    reported = sorted(
         (getattr(r.event, "path", ""), getattr(r.event, "before", None), getattr(r.event, "after", None) is None)
         for r in found
     )
-    assert told == [
+    assert reported == [
         ("f0", before[WorkspacePath("f0")], False),
         ("f1", before[WorkspacePath("f1")], True),
         ("f2", before[WorkspacePath("f2")], True),

@@ -94,7 +94,7 @@ def test_pages_give_each_event_once_and_in_order(
     anyio.run(check)
 
 
-def test_a_path_is_found_where_an_event_names_it_and_not_where_its_text_stands() -> None:
+def test_a_path_is_found_where_an_event_names_it_and_not_where_its_text_is() -> None:
     async def check() -> None:
         journal = await filled(list(range(len(EVENTS))))
         events = [recorded async for recorded in journal.events()]

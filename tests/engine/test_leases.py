@@ -94,7 +94,7 @@ def call(name: str, params: Params) -> Call:
     return Call(operation=BY_NAME[name], params=params)
 
 
-async def test_a_lease_lapses_when_its_time_is_over() -> None:
+async def test_a_lease_expires_when_its_time_is_over() -> None:
     desk = Desk()
     lease = await desk.reserve("alice", ttl_s=10)
     assert (lease.status, lease.lease, lease.fencing, lease.expires_at) == ("granted", "@1", 1, START_MS + 10_000)
@@ -128,7 +128,7 @@ async def test_the_same_wish_renews() -> None:
     assert await desk.leases.expire() == again.expires_at == START_MS + 19_000
 
 
-async def test_a_restart_keeps_leases_and_lapses_those_that_ended_meanwhile() -> None:
+async def test_a_restart_keeps_leases_and_expires_those_that_ended_meanwhile() -> None:
     desk = Desk()
     await desk.reserve("alice", "doc", ttl_s=10)
     await desk.reserve("alice", "src", ttl_s=20)

@@ -42,11 +42,11 @@ def services(base: Path) -> Services:
 async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Services) -> None:
     journal = services.journal
     await journal.append(unit(found(b"one"), stream="workspace"))  # @1
-    told: list[str | None] = []
+    reported: list[str | None] = []
 
     async def ask() -> None:
         await services.past.wait_for_changes(Seq(2))
-        told.extend(row.digest for row in (await services.past.tree(Seq(2))).values())
+        reported.extend(row.digest for row in (await services.past.tree(Seq(2))).values())
 
     async with anyio.create_task_group() as tasks:
         async with services.locks.alone((PATH,)):
@@ -54,10 +54,10 @@ async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Servi
             tasks.start_soon(ask)
             for _ in range(20):
                 await checkpoint()
-            assert told == []
+            assert reported == []
             await services.past.wait_for_changes(Seq(1))  # nothing began before that
             await journal.append(unit(applied(Seq(2), b"one", b"two"), stream=STREAM))  # @3
-    assert told == [digest(b"two")]
+    assert reported == [digest(b"two")]
 
 
 async def test_positions_are_held_against_the_journal(services: Services) -> None:

@@ -70,7 +70,7 @@ class Silent:
         raise AssertionError
 
 
-class Standing(Rebaser):
+class Present(Rebaser):
     """The file stays as it was when the conflict was found."""
 
     def _moved(self, conflict: object) -> bool:
@@ -99,7 +99,7 @@ class Queue:
         pipeline = pipeline_of(services)
         renames = RenameTracker(services)
         proposals = Proposals(services, pipeline, None)
-        rebaser = Standing(services, pipeline.observer, renames)
+        rebaser = Present(services, pipeline.observer, renames)
         attributions = Attributions(services.journal, services.contents)
         views = ConflictViews(services, pipeline.answers.diffs, rebaser, attributions)
         self.duty = Reviewing(self.services, rebaser, proposals, views, {"silent": Silent(), "other": Silent()})
@@ -173,8 +173,8 @@ async def test_an_answer_to_no_question_is_ignored(queue: Queue) -> None:
 async def test_an_answer_for_a_closed_conflict_is_ignored(queue: Queue) -> None:
     conflict = await queue.found()
     number = await in_group(queue, conflict)
-    settled = ConflictResolved(conflict=conflict, choice="current", by="ada")
-    await queue.services.notes.append(Origin(), (f"conflict:{FILE}", settled))
+    resolved = ConflictResolved(conflict=conflict, choice="current", by="ada")
+    await queue.services.notes.append(Origin(), (f"conflict:{FILE}", resolved))
     await queue.duty.answered(conflict, number, REPLY)
     assert await queue.ignored() == ["closed"]
 

@@ -141,7 +141,7 @@ async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: p
     assert readers.sets.held == 0
 
 
-async def test_what_a_notice_told_is_no_news_after_another_look(readers: Readers) -> None:
+async def test_what_a_notice_reported_is_no_news_after_another_look(readers: Readers) -> None:
     """A change's look at what was unseen comes between the notice and the next one."""
     session = SessionId("s-1")
     await readers.change(0, "first")

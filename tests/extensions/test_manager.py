@@ -73,7 +73,7 @@ async def test_only_what_is_enabled_is_imported(site: Path) -> None:
         ),
     ],
 )
-async def test_one_that_can_t_be_loaded_is_told_of_and_left_out(site: Path, source: str, says: str) -> None:
+async def test_one_that_can_t_be_loaded_is_reported_and_left_out(site: Path, source: str, says: str) -> None:
     put(site, "broken", source)
     put(site, "sound", HOOK + "@hook\ndef orchestrator_change_applied(change): pass")
     extensions = await loaded(site, "broken", "sound", "missing")

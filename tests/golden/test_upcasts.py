@@ -79,7 +79,7 @@ def test_without_its_step_an_old_tag_is_refused_with_its_place() -> None:
         pytest.param({"example_noted": lambda data: {"event": "future"}}, "future", id="to a tag that is not"),
     ],
 )
-def test_a_step_that_is_wrong_is_told_with_its_place(steps: Mapping[str, Upcast], problem: str) -> None:
+def test_a_step_that_is_wrong_is_reported_with_its_place(steps: Mapping[str, Upcast], problem: str) -> None:
     stored = (RETIRED / "example_noted.v1.json").read_bytes()
     with pytest.raises(JournalCorrupt, match=f"(?s)@7.*{problem}"):
         decode(stored, tag="example_noted", seq=7, upcasts=steps)

@@ -287,15 +287,15 @@ class MemoryAtomicWrite:
 
     def commit(self) -> FileStat | None:
         try:
-            landed = self._land()
+            applied = self._apply()
         except (ChangedMeanwhile, PathError) as error:
             self._kept = error.unexpected if isinstance(error, ChangedMeanwhile) else ()
             self.abandon()
             raise
         self._w.step("directory_synced")
-        return landed
+        return applied
 
-    def _land(self) -> FileStat | None:
+    def _apply(self) -> FileStat | None:
         change, nodes = self._change, self._w.nodes
         self._w.check_parent(change.path)
         if change.directory == "removed":
@@ -394,15 +394,15 @@ class MemoryAtomicWrite:
 
     def _take_back_content(self, after: Digest) -> None:
         change, nodes = self._change, self._w.nodes
-        standing = nodes.get(change.path)
+        present = nodes.get(change.path)
         taken = change.moved_from is not None and change.moved_from in nodes
-        if standing is None or standing.kind != "file" or digest_of(standing.data) != after or taken:
+        if present is None or present.kind != "file" or digest_of(present.data) != after or taken:
             out = nodes.get(self._temp) if self._temp is not None else None
-            self._kept = tuple(node.data for node in (standing, out) if node is not None)
+            self._kept = tuple(node.data for node in (present, out) if node is not None)
             raise ChangedMeanwhile(change.path, diverged=True, unexpected=self._kept)
         del nodes[change.path]
         if change.moved_from is not None:
-            nodes[change.moved_from] = standing
+            nodes[change.moved_from] = present
         elif change.before is not None:
             nodes[change.path] = nodes[self._named_temp]
 

@@ -24,8 +24,8 @@ WHENEVER = 10**15
 async def test_verification_misses_each_content_that_it_brought(filled: Filled, opened: Open) -> None:
     journal = await opened()
     await journal.append(unit(filled.event))
-    told = " ".join((await journal.verify()).problems)
-    assert {digest for digest in filled.data if digest in told} == filled.kept
+    reported = " ".join((await journal.verify()).problems)
+    assert {digest for digest in filled.data if digest in reported} == filled.kept
 
 
 @every_event

@@ -60,7 +60,7 @@ def units() -> Iterator[tuple[str, AppendBatch]]:
     yield "r7", unit(looked(), stream="t", expected=0, origin=by(AGENT, request="r7"))
 
 
-class Told(msgspec.Struct):
+class Reported(msgspec.Struct):
     """What the callers of a journal were told."""
 
     acknowledged: dict[str, int] = {}  # by request id, the first position
@@ -96,25 +96,25 @@ async def journal_in(state_dir: Path, *, step: Step = lambda name: None) -> Asyn
         await journal.close()
 
 
-async def live(state_dir: Path) -> Told:
+async def live(state_dir: Path) -> Reported:
     """Open, append, close; whatever the disk makes of it."""
-    told = Told(acknowledged={}, refused={})
+    reported = Reported(acknowledged={}, refused={})
     try:
         async with journal_in(state_dir) as journal:
-            told.opened = True
+            reported.opened = True
             for request, one in units():
                 try:
-                    told.acknowledged[request] = (await journal.append(one))[0].seq
+                    reported.acknowledged[request] = (await journal.append(one))[0].seq
                 except OrchestratorError as error:
-                    told.refused[request] = error
+                    reported.refused[request] = error
                 except StreamMoved:
-                    assert told.refused, "what it builds on was refused"
+                    assert reported.refused, "what it builds on was refused"
     except (JournalCorrupt, StateDirectoryUnusable, DiskFull):
-        told.opened = False
-    return told
+        reported.opened = False
+    return reported
 
 
-async def holds(state_dir: Path, told: Told) -> None:
+async def holds(state_dir: Path, reported: Reported) -> None:
     """All that was acknowledged, nothing that was refused, nothing half; and it goes on."""
     async with journal_in(state_dir) as journal:
         report = await journal.verify()
@@ -133,8 +133,8 @@ async def holds(state_dir: Path, told: Told) -> None:
                 claimed[request] = mine[0].seq
                 for digest, data in one.blobs:
                     assert await journal.blob(digest) == data
-        assert claimed.items() >= told.acknowledged.items(), "an acknowledged event is gone"
-        assert claimed.keys() - told.acknowledged.keys() <= told.unsure, "what was refused is there"
+        assert claimed.items() >= reported.acknowledged.items(), "an acknowledged event is gone"
+        assert claimed.keys() - reported.acknowledged.keys() <= reported.unsure, "what was refused is there"
         for stream in ("s", "f", "t"):
             assert journal.stream_version(stream) == sum(recorded.stream == stream for recorded in there)
         await journal.append(unit(looked(), stream="after", expected=0, origin=by("later")))
@@ -166,13 +166,13 @@ async def test_a_call_fails(
         fault = Fault(kind, calls, nth, lasting=lasting)
         disk = Disk(f"failing-{nth}", fault)
         with on(disk, monkeypatch):
-            told = await live(state_dir)
+            reported = await live(state_dir)
         disk.unregister()
-        stopped = [error for error in told.refused.values() if isinstance(error, WritesStopped)]
-        assert not stopped or "r7" in told.refused, "after an unknown answer nothing more is written"
-        await holds(state_dir, told)
+        stopped = [error for error in reported.refused.values() if isinstance(error, WritesStopped)]
+        assert not stopped or "r7" in reported.refused, "after an unknown answer nothing more is written"
+        await holds(state_dir, reported)
         if not fault.fired:
-            assert len(told.acknowledged) == len(list(units()))
+            assert len(reported.acknowledged) == len(list(units()))
             return
         assert nth < MOST_CALLS
 
@@ -202,29 +202,29 @@ async def test_a_sync_that_fails_beside_the_units_stops_them_too(memory: Path, m
 
 async def cut_at(
     nth: int, memory: Path, monkeypatch: pytest.MonkeyPatch, *, syncs: bool = True, synchronous: str = "FULL"
-) -> tuple[Disk, Told]:
+) -> tuple[Disk, Reported]:
     """What was answered before the power went at the n-th change of a file, and the disk that it left."""
     fault = Fault("cut", frozenset({"write", "truncate", "sync", "delete"}), nth)
     disk = Disk(f"cut-{nth}", fault, syncs=syncs)
     with on(disk, monkeypatch, synchronous=synchronous):
-        told = await live(memory / f"{nth}")
+        reported = await live(memory / f"{nth}")
     disk.unregister()
-    return disk, told
+    return disk, reported
 
 
 async def test_the_power_is_cut(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every change of a file. Some of them are those of a checkpoint: FAULTS row 18."""
     met: set[tuple[str, str]] = set()
     for nth in count(1):
-        disk, told = await cut_at(nth, memory, monkeypatch)
+        disk, reported = await cut_at(nth, memory, monkeypatch)
         for seed in (None, 1):
             after = memory / f"{nth}-{seed}"
             disk.after_cut(memory / f"{nth}", after, random.Random(seed * 1000 + nth) if seed else None)
-            await holds(after, told)
+            await holds(after, reported)
         if not disk.off:
-            assert len(told.acknowledged) == len(list(units()))
+            assert len(reported.acknowledged) == len(list(units()))
             break
-        if told.opened and len(told.acknowledged) < len(list(units())):
+        if reported.opened and len(reported.acknowledged) < len(list(units())):
             call, path = disk.calls[disk.cut]
             met.add((call, Path(path).name))
         assert nth < MOST_CALLS
@@ -244,13 +244,13 @@ async def test_what_the_sync_of_each_commit_is_for(
 ) -> None:
     """Without it, some cut takes what was acknowledged: the test above can fail."""
     for nth in count(1):
-        disk, told = await cut_at(nth, memory, monkeypatch, syncs=syncs, synchronous=synchronous)
+        disk, reported = await cut_at(nth, memory, monkeypatch, syncs=syncs, synchronous=synchronous)
         assert disk.off, "no cut took anything"
         after = memory / f"{nth}-after"
         disk.after_cut(memory / f"{nth}", after)
-        if told.acknowledged:
+        if reported.acknowledged:
             with pytest.raises(AssertionError, match="an acknowledged event is gone"):
-                await holds(after, told)
+                await holds(after, reported)
             return
 
 
@@ -272,9 +272,9 @@ class JumpingClock(SteppingClock):
 async def test_a_clock_that_jumps_changes_no_order(state_dir: Path) -> None:
     """FAULTS row 25: positions alone order; the time is what the clock said."""
     journal = await SqliteJournal.open(state_dir, clock=JumpingClock(), entropy=SeededEntropy())
-    told = [(await journal.append(one))[0].seq for _, one in units()]
+    reported = [(await journal.append(one))[0].seq for _, one in units()]
     await journal.close()
-    assert told == sorted(told)
+    assert reported == sorted(reported)
     async with journal_in(state_dir) as journal:
         there = [recorded async for recorded in journal.events()]
         assert [recorded.seq for recorded in there] == list(range(1, len(there) + 1))
@@ -284,7 +284,7 @@ async def test_a_clock_that_jumps_changes_no_order(state_dir: Path) -> None:
         newest = await journal.newest(EventFilter(), limit=3)
         assert [recorded.seq for recorded in newest] == [len(there) - n for n in range(3)]
         assert journal.stream_version("s") == 11
-        for (request, _), seq in zip(units(), told, strict=True):
+        for (request, _), seq in zip(units(), reported, strict=True):
             seen = await journal.request(AGENT, request)
             assert seen is not None
             assert seen.seq == seq

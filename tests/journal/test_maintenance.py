@@ -212,8 +212,8 @@ async def test_a_spoilt_segment_is_named(state_dir: Path, opened: Open, spoil: s
         await read(again, EventFilter(), 10)
     assert await again.event(21) is not None
     report = await again.verify()
-    told = report.unchecked if spoil == "gone" else report.problems
-    assert any(moved.file in line for line in told)
+    reported = report.unchecked if spoil == "gone" else report.problems
+    assert any(moved.file in line for line in reported)
     assert (report.problems == ()) is (spoil == "gone")
 
 

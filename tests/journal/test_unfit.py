@@ -47,12 +47,12 @@ def test_a_value_of_another_type_is_found_in_every_field(event: Event, name: str
     pytest.param(object(), id="no JSON"),
     pytest.param("\ud800", id="no text"),
 ])  # fmt: skip
-def test_values_that_can_t_be_written_are_told_in_the_same_way(value: object) -> None:
+def test_values_that_can_t_be_written_are_reported_in_the_same_way(value: object) -> None:
     with pytest.raises(EventNotSerializable, match="nothing was written"):
         readable(with_wrong(SAMPLES[0], "name", value))
 
 
-def test_a_list_that_holds_itself_is_told_in_the_same_way() -> None:
+def test_a_list_that_holds_itself_is_reported_in_the_same_way() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(EventNotSerializable):

@@ -36,7 +36,7 @@ def keeper_of(journal: SqliteJournal) -> SqliteMaintenance:
     return SqliteMaintenance(journal, clock=SteppingClock(), most_events=MOST)
 
 
-async def told(journal: SqliteJournal, archived: int) -> None:
+async def reported(journal: SqliteJournal, archived: int) -> None:
     """Contents that were redacted and collected, a redacted event, several streams; the first of it archived."""
     await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))
     await journal.append(unit(found(b"two"), stream="workspace", blobs=[b"two"]))
@@ -52,7 +52,7 @@ async def told(journal: SqliteJournal, archived: int) -> None:
 @pytest.mark.parametrize("archived", [0, 2, 3, 4, 5, 12, 21])
 async def test_what_is_archived_is_checked_with_the_rest(opened: Open, archived: int) -> None:
     journal = await opened()
-    await told(journal, archived)
+    await reported(journal, archived)
     report = await journal.verify()
     assert (report.problems, report.events, report.head) == ((), journal.head, journal.head)
     assert any("1 redacted payload," in line for line in report.unchecked)
@@ -60,7 +60,7 @@ async def test_what_is_archived_is_checked_with_the_rest(opened: Open, archived:
 
 async def test_a_content_that_was_collected_is_not_missed(opened: Open) -> None:
     journal = await opened()
-    await told(journal, 4)
+    await reported(journal, 4)
     collected = await keeper_of(journal).collect(
         needed=frozenset(), as_of=journal.head, before_ms=10**15, origin=Origin(), dry_run=False
     )
@@ -72,7 +72,7 @@ async def test_a_content_that_was_collected_is_not_missed(opened: Open) -> None:
 @pytest.mark.parametrize("file", range(4))
 async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, opened: Open, file: int) -> None:
     journal = await opened()
-    await told(journal, 20)
+    await reported(journal, 20)
     path = sorted((state_dir / ARCHIVE).iterdir())[file]
     path.unlink()
     await journal.close()
@@ -86,7 +86,7 @@ async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, 
 @pytest.mark.parametrize("file", range(4))
 async def test_a_file_that_was_altered_is_one_problem(state_dir: Path, opened: Open, file: int) -> None:
     journal = await opened()
-    await told(journal, 20)
+    await reported(journal, 20)
     await journal.close()
     path = sorted((state_dir / ARCHIVE).iterdir())[file]
     data = path.read_bytes()
@@ -106,7 +106,7 @@ async def test_a_file_that_was_altered_is_one_problem(state_dir: Path, opened: O
 )
 async def test_a_seam_that_was_altered_is_found(state_dir: Path, opened: Open, statement: str, place: str) -> None:
     journal = await opened()
-    await told(journal, 20)
+    await reported(journal, 20)
     await journal.close()
     alter(state_dir, statement)
     report = await (await opened(readonly=True)).verify()
@@ -116,7 +116,7 @@ async def test_a_seam_that_was_altered_is_found(state_dir: Path, opened: Open, s
 @pytest.mark.parametrize("true", [True, False])
 async def test_a_checkpoint_inside_is_held_against_an_archived_event(state_dir: Path, opened: Open, true: bool) -> None:
     journal = await opened()
-    await told(journal, 0)
+    await reported(journal, 0)
     event = await journal.event(7)
     assert event is not None
     said = event.hash.hex() if true else "00" * 32

@@ -47,7 +47,7 @@ async def test_concurrent_appends_share_commits(opened: Open) -> None:
     assert commits <= 100
 
 
-async def test_steps_stand_on_both_sides_of_the_commit(state_dir: Path, opened: Open) -> None:
+async def test_steps_are_on_both_sides_of_the_commit(state_dir: Path, opened: Open) -> None:
     seen: list[tuple[str, int]] = []
 
     def step(name: str) -> None:

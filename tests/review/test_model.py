@@ -110,7 +110,7 @@ async def test_equal_conflicts_have_equal_prompt_hashes_and_others_not(form: For
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "reported"),
     [
         pytest.param("no idea, sorry", "no JSON object", id="rubbish"),
         pytest.param("", "empty", id="nothing"),
@@ -126,7 +126,7 @@ async def test_equal_conflicts_have_equal_prompt_hashes_and_others_not(form: For
         pytest.param(edited((1, ["[redacted:github-token#9]"]), (2, [])), "redacted", id="a marker made up"),
     ],
 )
-async def test_a_bad_answer_is_mended_once(form: Form, bad: Any, told: str) -> None:
+async def test_a_bad_answer_is_mended_once(form: Form, bad: Any, reported: str) -> None:
     with serving(message(form, bad), message(form, GOOD)) as service:
         reply = await reviewer(service.url, form).review(conflict())
     assert reply.regions[0].lines == ("limit = 3",)
@@ -134,7 +134,7 @@ async def test_a_bad_answer_is_mended_once(form: Form, bad: Any, told: str) -> N
     assert len(service.asked) == 2
     said, wrong = service.asked[1].body["messages"][-2:]
     assert (said["role"], wrong["role"]) == ("assistant", "user")
-    assert told in wrong["content"]
+    assert reported in wrong["content"]
 
     with serving(message(form, bad)) as service:
         with pytest.raises(ReviewReplyInvalid, match="2 times"):
@@ -434,9 +434,9 @@ NO_USAGE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("told", NO_USAGE.values(), ids=NO_USAGE.keys())
-async def test_a_service_that_names_no_usage_is_taken_at_its_most(form: Form, told: Any) -> None:
-    body = {**json.loads(message(form, GOOD).body), "usage": told}
+@pytest.mark.parametrize("reported", NO_USAGE.values(), ids=NO_USAGE.keys())
+async def test_a_service_that_names_no_usage_is_taken_at_its_most(form: Form, reported: Any) -> None:
+    body = {**json.loads(message(form, GOOD).body), "usage": reported}
     with serving(Act(json.dumps(body).encode())) as service:
         usage = (await reviewer(service.url, form, *PRICES, "--max-output-tokens", "999").review(conflict())).usage
     assert usage.output_tokens == 999

@@ -200,7 +200,7 @@ async def test_reviews_at_the_same_time_share_the_hour() -> None:
     assert (await asked.review(conflict())).verdict == "content"
 
 
-async def test_an_exit_code_is_a_failure_and_its_last_words_are_told_without_secrets() -> None:
+async def test_an_exit_code_is_a_failure_and_its_last_words_are_reported_without_secrets() -> None:
     script = f"sys.stderr.write('x' * 5000 + ' quota {SECRET} gone'); sys.exit(3)"
     with pytest.raises(ReviewerRefused, match="exit code 3") as caught:
         await program(script).review(conflict())

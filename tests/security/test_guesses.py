@@ -69,16 +69,16 @@ class World:
         self.agent: Line = hostile.line(agent=f"guesser-{number:02}")
         for path in (self.path, f"{self.name}/plain.txt"):
             self.agent.done("file_info", path=path)
-        self.told: list[tuple[str, Any]] = []
+        self.reported: list[tuple[str, Any]] = []
 
     def ask(self, operation: str, **params: Any) -> dict[str, Any]:
         """Make a call and remember its answer; the result, or the refusal."""
         answer = self.agent.call(operation, **params)
-        told = answer.reply.get("result", answer.reply.get("error"))
+        reported = answer.reply.get("result", answer.reply.get("error"))
         about = json.dumps(plain(params), sort_keys=True)
-        self.told.append((f"{operation} {about}", json.dumps(plain(told))))
-        assert isinstance(told, dict)
-        return told
+        self.reported.append((f"{operation} {about}", json.dumps(plain(reported))))
+        assert isinstance(reported, dict)
+        return reported
 
     def version(self) -> str:
         return str(self.agent.done("file_info", path=self.path)["version_id"])
@@ -184,9 +184,9 @@ def overtaken(world: World) -> None:
     waiting = world.ask("write_file", path=world.path, content=GUESS, mode="append")
     world.outside(b"new=1\n" + world.content)
     world.person("approve", waiting)
-    told = world.ask("await_change", id=waiting["approval"], timeout_s=0)
-    if told.get("approval"):
-        world.person("deny", told)
+    reported = world.ask("await_change", id=waiting["approval"], timeout_s=0)
+    if reported.get("approval"):
+        world.person("deny", reported)
     stale = world.version()
     waiting = world.ask("write_file", path=world.path, content=GUESS, mode="truncate", base=stale)
     world.outside(world.content + b"\nand=more\n")
@@ -231,32 +231,32 @@ def worlds(hostile: HostileWorkspace) -> Iterator[dict[str, World]]:
         pytest.param(overtaken, id="files that change meanwhile"),
     ],
 )
-def test_no_answer_tells_secrets_apart(worlds: dict[str, World], calls: Callable[[World], None]) -> None:
+def test_no_answer_reports_secrets_apart(worlds: dict[str, World], calls: Callable[[World], None]) -> None:
     for world in worlds.values():
-        world.told.clear()
+        world.reported.clear()
         calls(world)
-    expected = worlds["guessed"].told
+    expected = worlds["guessed"].reported
     for name, world in worlds.items():
-        assert [call for call, _ in world.told] == [call for call, _ in expected], name
-        for (call, told), (_, like) in zip(world.told, expected, strict=True):
-            assert told == like, (name, call)
+        assert [call for call, _ in world.reported] == [call for call, _ in expected], name
+        for (call, reported), (_, like) in zip(world.reported, expected, strict=True):
+            assert reported == like, (name, call)
 
 
 def test_a_guess_that_is_kept_elsewhere_does_not_make_a_version_undoable(hostile: HostileWorkspace) -> None:
     """The blob store is shared by all paths: that it holds a content must not show under another name."""
     secret = hostile.work / "kept" / ".env"
     secret.parent.mkdir()
-    told = []
+    reported = []
     for number, content in enumerate((GUESS, "KEY=swordfish\n")):
         secret.write_text(content)
         hostile.agent.done("write_file", path=f"kept/guess{number}.txt", content=GUESS, mode="create")
         history = hostile.agent.done("file_history", path="kept/.env")["versions"]
-        told.append((history[0].get("not_kept"), history[0].get("size")))
-    assert told[0] == told[1]
+        reported.append((history[0].get("not_kept"), history[0].get("size")))
+    assert reported[0] == reported[1]
 
 
 @pytest.mark.parametrize("operation", ["list_files", "file_info"])
-def test_sizes_are_not_told(hostile: HostileWorkspace, operation: str) -> None:
+def test_sizes_are_not_reported(hostile: HostileWorkspace, operation: str) -> None:
     folder = hostile.work / f"sized-{operation}"
     folder.mkdir()
     (folder / ".env").write_text(GUESS)

@@ -247,7 +247,7 @@ def coded(operation: str, hostile: HostileWorkspace) -> dict[str, Any]:
     return {"approver": hostile.approver} if operation in {name for name, _ in CODED} else {}
 
 
-def test_conflicts_are_not_settled_by_agents(hostile: HostileWorkspace) -> None:
+def test_conflicts_are_not_resolved_by_agents(hostile: HostileWorkspace) -> None:
     hostile.refused("resolve_conflict", "not_permitted", conflict="@1", choice="current", approver=hostile.approver)
 
 

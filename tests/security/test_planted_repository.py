@@ -110,8 +110,8 @@ def test_two_at_once_do_not_complete_it_between_them(hostile: HostileWorkspace) 
                 params = {"path": f"{directory}/{name}", "content": HEAD, "mode": "create"}
                 call = {"jsonrpc": "2.0", "id": 0, "method": "write_file", "params": params}
                 line.send(json.dumps(call).encode())
-            told = sorted(line.receive().result["status"] for line in (hostile.agent, other))
-            assert told == ["applied", "waiting"], directory
+            reported = sorted(line.receive().result["status"] for line in (hostile.agent, other))
+            assert reported == ["applied", "waiting"], directory
 
 
 def test_an_approval_given_before_others_made_it_a_repository_asks_again(hostile: HostileWorkspace) -> None:
@@ -140,5 +140,5 @@ def test_a_granted_change_and_another_do_not_complete_it_between_them(hostile: H
         head = {"path": f"{directory}/HEAD", "content": HEAD, "mode": "create"}
         for line, method, params in ((hostile.person, "approve", grant), (hostile.agent, "write_file", head)):
             line.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).encode())
-        told = sorted(line.receive().result["status"] for line in (hostile.person, hostile.agent))
-        assert told == ["applied", "waiting"], directory
+        reported = sorted(line.receive().result["status"] for line in (hostile.person, hostile.agent))
+        assert reported == ["applied", "waiting"], directory

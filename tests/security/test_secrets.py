@@ -72,8 +72,10 @@ def test_people_are_denied_too(hostile: HostileWorkspace, secret: str) -> None:
 
 
 @pytest.mark.parametrize("preview", [False, True], ids=["in earnest", "preview"])
-def test_an_edit_does_not_tell_whether_its_text_is_there(hostile: HostileWorkspace, secret: str, preview: bool) -> None:
-    told = []
+def test_an_edit_does_not_report_whether_its_text_is_there(
+    hostile: HostileWorkspace, secret: str, preview: bool
+) -> None:
+    reported = []
     for search in (SECRET, "KEY=", "nothing like it", "=", "first=1\n"):
         answer = kept(
             hostile.refused(
@@ -84,26 +86,28 @@ def test_an_edit_does_not_tell_whether_its_text_is_there(hostile: HostileWorkspa
                 changes=[{"search": search, "replace": "x", "expected_count": 1}],
             )
         )
-        told.append({**answer.error, "id": None})
-    assert all(one == told[0] for one in told), told
+        reported.append({**answer.error, "id": None})
+    assert all(one == reported[0] for one in reported), reported
 
 
 @pytest.mark.parametrize("preview", [False, True], ids=["in earnest", "preview"])
-def test_a_patch_does_not_tell_either(hostile: HostileWorkspace, secret: str, preview: bool) -> None:
-    told = []
+def test_a_patch_does_not_report_either(hostile: HostileWorkspace, secret: str, preview: bool) -> None:
+    reported = []
     for line in ("first=1", "nothing like it"):
         patch = f"@@ -1 +1 @@\n-{line}\n+x\n"
-        told.append(hostile.refused("apply_patch", "denied", path=secret, patch=patch, preview=preview).error)
-    assert told[0] == told[1]
+        reported.append(hostile.refused("apply_patch", "denied", path=secret, patch=patch, preview=preview).error)
+    assert reported[0] == reported[1]
 
 
 def test_a_hash_can_not_be_tried_as_base(hostile: HostileWorkspace, secret: str) -> None:
-    told = []
+    reported = []
     for guess in (CONTENT, "another content\n"):
         base = f"sha256:{hashlib.sha256(guess.encode()).hexdigest()}"
-        told.append(hostile.refused("write_file", "denied", path=secret, content="x", mode="truncate", base=base).error)
-        told.append(hostile.refused("delete_file", "denied", path=secret, base=base).error)
-    assert all(one == told[0] for one in told), told
+        reported.append(
+            hostile.refused("write_file", "denied", path=secret, content="x", mode="truncate", base=base).error
+        )
+        reported.append(hostile.refused("delete_file", "denied", path=secret, base=base).error)
+    assert all(one == reported[0] for one in reported), reported
 
 
 def test_an_existing_and_an_absent_secret_are_denied_alike(hostile: HostileWorkspace, secret: str) -> None:

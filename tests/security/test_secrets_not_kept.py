@@ -162,7 +162,7 @@ def test_what_is_hidden_can_be_redacted_by_version_and_path(place: Place) -> Non
     assert "never" in never.error["message"]
 
 
-def test_an_undo_of_what_was_redacted_tells_no_hash(place: Place) -> None:
+def test_an_undo_of_what_was_redacted_reports_no_hash(place: Place) -> None:
     start = place.version()
     waiting = place.agent.done("write_file", path=".env", content="mine=2\n", mode="truncate", base=start)
     change = place.decided(waiting)["change"]

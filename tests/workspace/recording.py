@@ -19,7 +19,7 @@ class RecordingDisk:
 
     def __init__(self, inner: Disk, root: str) -> None:
         self._inner, self._root = inner, os.path.realpath(root)
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.fail: Callable[[str], OSError | None] = lambda sentence: None
 
     def __getattr__(self, name: str) -> Any:
@@ -30,7 +30,7 @@ class RecordingDisk:
         def passed_on(*args: Any) -> Any:
             sentence = self._sentence(name, args)
             if sentence is not None:
-                self.told.append(sentence)
+                self.reported.append(sentence)
                 error = self.fail(sentence)
                 if error is not None:
                     raise error

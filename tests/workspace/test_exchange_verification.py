@@ -336,7 +336,7 @@ def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monk
         assert tree(root) == {"f": NEW}
 
 
-def test_a_change_right_after_the_landing_shows_as_another_stat(make: Make, root: Path) -> None:
+def test_a_change_right_after_the_write_shows_as_another_stat(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     workspace = make(step=At("directory_synced", lambda: _exchange(root / "f")))
     writing = workspace.atomic_write(replacing("f", OLD, NEW))
@@ -373,7 +373,7 @@ def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Pat
 
 def _failing(make: Make, root: Path, sentence: str, number: int) -> LocalWorkspace:
     recording = RecordingDisk(Disk(), str(root))
-    recording.fail = lambda told: OSError(number, os.strerror(number)) if told == sentence else None
+    recording.fail = lambda reported: OSError(number, os.strerror(number)) if reported == sentence else None
     return make(disk=recording.disk)
 
 

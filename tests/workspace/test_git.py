@@ -98,7 +98,7 @@ def test_as_git_checks(root: Path) -> None:
     paths = [path for path in root.rglob("*") if ".git" not in path.relative_to(root).parts and not path.is_symlink()]
     asked = "\0".join(str(path.relative_to(root)) for path in paths)
     command = ["git", "-C", str(root), "check-ignore", "--no-index", "-z", "--stdin"]
-    told = subprocess.run(command, input=asked.encode(), check=False, capture_output=True, env=GIT).stdout.decode()
+    reported = subprocess.run(command, input=asked.encode(), check=False, capture_output=True, env=GIT).stdout.decode()
     workspace = LocalWorkspace(str(root), disk=Disk())
     try:
         ours = {
@@ -108,7 +108,7 @@ def test_as_git_checks(root: Path) -> None:
         }
     finally:
         workspace.close()
-    assert ours == set(told.split("\0")) - {""}
+    assert ours == set(reported.split("\0")) - {""}
 
 
 def test_rules(workspace: LocalWorkspace, root: Path) -> None:

@@ -18,14 +18,14 @@ pytestmark = pytest.mark.usefixtures("leases", "no_leaks")
 OLD, NEW = b"old content", b"new"
 
 
-def told(root: Path, change: DiskChange) -> list[str]:
+def reported(root: Path, change: DiskChange) -> list[str]:
     recording = RecordingDisk(Disk(), str(root))
     workspace = LocalWorkspace(str(root), disk=recording.disk)
     try:
         carry_out(workspace, change)
     finally:
         workspace.close()
-    return recording.told
+    return recording.reported
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def filled(root: Path) -> Path:
 
 
 def test_replace(filled: Path) -> None:
-    assert told(filled, replacing("d/f", OLD, NEW)) == [
+    assert reported(filled, replacing("d/f", OLD, NEW)) == [
         f"create d/{TEMP}",
         f"write d/{TEMP}",
         f"write d/{TEMP}",
@@ -53,7 +53,7 @@ def test_replace(filled: Path) -> None:
 
 
 def test_create(root: Path) -> None:
-    assert told(root, creating("a/b/f", NEW, parents=("a", "a/b"))) == [
+    assert reported(root, creating("a/b/f", NEW, parents=("a", "a/b"))) == [
         "make_directory a",
         "sync .",
         "make_directory a/b",
@@ -69,7 +69,7 @@ def test_create(root: Path) -> None:
 
 
 def test_delete(filled: Path) -> None:
-    assert told(filled, deleting("d/f", OLD)) == [
+    assert reported(filled, deleting("d/f", OLD)) == [
         "read d/f",
         f"rename d/f d/{TEMP} noreplace",
         f"lease d/{TEMP}",
@@ -81,7 +81,7 @@ def test_delete(filled: Path) -> None:
 
 
 def test_move(filled: Path) -> None:
-    assert told(filled, moving("d/f", "e/g", OLD, parents=("e",))) == [
+    assert reported(filled, moving("d/f", "e/g", OLD, parents=("e",))) == [
         "make_directory e",
         "sync .",
         "read d/f",
@@ -95,7 +95,7 @@ def test_move(filled: Path) -> None:
 
 def test_make_directory(root: Path) -> None:
     change = DiskChange(path=as_path("a/b"), before=None, after=None, directory="made", parents=(as_path("a"),))
-    assert told(root, change) == ["make_directory a", "sync .", "make_directory a/b", "sync a"]
+    assert reported(root, change) == ["make_directory a", "sync .", "make_directory a/b", "sync a"]
 
 
 def test_recovery(filled: Path) -> None:
@@ -109,7 +109,7 @@ def test_recovery(filled: Path) -> None:
         workspace.sync_directory(as_path("d/f"))
     finally:
         workspace.close()
-    assert recording.told == [
+    assert recording.reported == [
         f"rename d/{TEMP} d/f exchange",
         "sync d",
         f"unlink_at d/{TEMP}",
@@ -123,6 +123,6 @@ def test_an_equal_signature_saves_the_first_hash_but_not_the_proof(filled: Path)
     stat = workspace.stat(as_path("d/f"))
     workspace.close()
     assert stat is not None
-    calls = told(filled, msgspec.structs.replace(replacing("d/f", OLD, NEW), signature=stat.signature))
+    calls = reported(filled, msgspec.structs.replace(replacing("d/f", OLD, NEW), signature=stat.signature))
     assert "read d/f" not in calls
     assert f"read d/{TEMP}" in calls[calls.index(f"rename d/{TEMP} d/f exchange") :]

@@ -100,8 +100,8 @@ def test_refused_to_read_and_to_write_alike(
     workspace = make()
     with pytest.raises(error):
         workspace.read(as_path(path), most=1000)
-    landings = [replacing(path, SECRET, b"mine"), deleting(path, SECRET), moving(path, "moved", SECRET)]
-    for change in landings:
+    writes = [replacing(path, SECRET, b"mine"), deleting(path, SECRET), moving(path, "moved", SECRET)]
+    for change in writes:
         with pytest.raises(error):
             carry_out(workspace, change)
     assert tree(root.parent) == before
@@ -184,7 +184,7 @@ def test_a_sparse_giant_is_refused_unread(make: Make, root: Path) -> None:
     recording = RecordingDisk(Disk(), str(root))
     with pytest.raises(FileTooLarge):
         make(disk=recording.disk).read(as_path("giant"), most=1000)
-    assert recording.told == []
+    assert recording.reported == []
 
 
 def test_a_growing_file_is_read_up_to_the_cap(make: Make, root: Path) -> None:

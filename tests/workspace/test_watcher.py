@@ -43,15 +43,15 @@ async def until(watcher: Watcher, last: str) -> Hints:
     folders: frozenset[WorkspacePath] = frozenset()
     rescan = None
     with anyio.fail_after(30):
-        async with aclosing(watcher.hints()) as told:  # type: ignore[type-var]
-            async for hints in told:
+        async with aclosing(watcher.hints()) as reported:  # type: ignore[type-var]
+            async for hints in reported:
                 paths, folders, rescan = paths | hints.paths, folders | hints.folders, rescan or hints.rescan
                 if last in paths:
                     return Hints(paths, folders, rescan)
     raise AssertionError("it ended")
 
 
-async def test_both_tell_where_and_leave_out_what_is_ours(watcher: Watcher, root: Path) -> None:
+async def test_both_report_where_and_leave_out_what_is_ours(watcher: Watcher, root: Path) -> None:
     assert watcher.health == "live"
     (root / "src" / "a").write_text("1")
     (root / "src" / "new").mkdir()
@@ -102,7 +102,7 @@ def with_another_in_its_place(root: Path) -> None:
         pytest.param(with_another_in_its_place, {"src", "other"}, id="with another in its place"),
     ],
 )
-async def test_a_folder_that_went_into_a_new_one_is_told_at_both_places(
+async def test_a_folder_that_went_into_a_new_one_is_reported_at_both_places(
     kernel: InotifyWatcher, root: Path, move: Callable[[Path], None], left: set[str]
 ) -> None:
     (root / "src" / "deep").mkdir(parents=True)
@@ -136,15 +136,15 @@ def kernel(root: Path) -> InotifyWatcher:
     return InotifyWatcher(at, IgnoreRules(at), rescan_s=0.05)
 
 
-async def test_a_real_overflow_is_told(kernel: InotifyWatcher, root: Path) -> None:
+async def test_a_real_overflow_is_reported(kernel: InotifyWatcher, root: Path) -> None:
     kernel.start()
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     for n in range(most // 2 + 1):  # two events each: equal neighbours are told once
         os.close(os.open(root / f"f{n % 500}", os.O_CREAT | os.O_WRONLY))
         os.chmod(root / f"f{n % 500}", 0o600)
-    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+    async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
         with anyio.fail_after(30):
-            assert (await anext(told)).rescan == "overflow"
+            assert (await anext(reported)).rescan == "overflow"
     kernel.close()
 
 
@@ -181,17 +181,17 @@ async def test_a_limit_is_said_and_leads_to_looks(
     kernel.start()
     assert kernel.health.startswith("degraded: the limit of")
     assert "raise fs.inotify.max_user_" in kernel.health
-    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+    async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
         with anyio.fail_after(30):
-            assert (await anext(told)).rescan == "scan"
+            assert (await anext(reported)).rescan == "scan"
     kernel.close()
 
 
 async def test_a_root_that_moved_is_said(kernel: InotifyWatcher, root: Path) -> None:
     kernel.start()
     root.rename(root.parent / "elsewhere")
-    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+    async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
         with anyio.fail_after(30):
-            await anext(told)
+            await anext(reported)
     assert "moved or removed" in kernel.health
     kernel.close()

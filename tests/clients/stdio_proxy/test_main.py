@@ -196,10 +196,10 @@ def test_the_2026_era_has_nothing_to_replay(transport: Transport, daemon: FakeDa
     link.close()
     link = daemon.accept()
     link.welcome()
-    told = transport.heard()["result"]
-    assert told["resultType"] == "complete"
-    assert told["isError"] is True
-    answer = json.loads(told["content"][0]["text"])
+    reported = transport.heard()["result"]
+    assert reported["resultType"] == "complete"
+    assert reported["isError"] is True
+    answer = json.loads(reported["content"][0]["text"])
     request_id = sent["params"]["arguments"]["request_id"]
     assert (answer["code"], answer["details"]) == ("daemon_restarted", {"request_id": request_id})
     assert request_id in answer["hint"]
@@ -309,10 +309,10 @@ def test_shows_a_refusal_to_person_and_client(transport: Transport, daemon: Fake
     assert answer["error"]["message"] == "the token is revoked. Ask for another."
     assert answer["error"]["data"]["code"] == "unauthorised"
     transport.hang_up()
-    code, rest, told = transport.ended()
+    code, rest, reported = transport.ended()
     assert (code, rest) == (1, b"")
-    assert b"the token is revoked" in told
-    assert b"Ask for another." in told
+    assert b"the token is revoked" in reported
+    assert b"Ask for another." in reported
 
 
 def test_no_workspace_is_shown_in_the_same_way(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,8 +341,8 @@ def test_the_end_of_stdin_drains_the_daemon(transport: Transport, daemon: FakeDa
     assert link.line() == b""
     link.reply(asked)
     link.close()
-    code, rest, told = transport.ended()
-    assert (code, told) == (0, b"")
+    code, rest, reported = transport.ended()
+    assert (code, reported) == (0, b"")
     assert json.loads(rest)["id"] == 1
 
 

@@ -62,11 +62,11 @@ class Client:
     def say(self, message: dict[str, Any]) -> None:
         os.write(self._up, json.dumps(message).encode() + b"\n")
 
-    def told(self) -> dict[str, Any]:
+    def reported(self) -> dict[str, Any]:
         answer = read_line(self.out)
-        told = json.loads(answer["result"]["content"][0]["text"])
-        assert isinstance(told, dict)
-        return told
+        reported = json.loads(answer["result"]["content"][0]["text"])
+        assert isinstance(reported, dict)
+        return reported
 
     def close(self) -> None:
         os.close(self._up)
@@ -94,12 +94,12 @@ def test_open_and_further_calls_are_answered_and_the_next_one_tries_again(client
     client.say(write(1))
     client.daemon.heard()
     client.daemon.close()
-    told = client.told()
-    assert (told["code"], told["details"]) == ("daemon_unreachable", {"request_id": "r-1"})
-    assert told["hint"] == "Ask the person you work for. Start it with `orchestrator up`."
+    reported = client.reported()
+    assert (reported["code"], reported["details"]) == ("daemon_unreachable", {"request_id": "r-1"})
+    assert reported["hint"] == "Ask the person you work for. Start it with `orchestrator up`."
 
     client.say(write(2))
-    assert client.told()["details"] == {"request_id": "r-2"}
+    assert client.reported()["details"] == {"request_id": "r-2"}
 
     link, client.daemon = linked()
     client.dials = [link]
@@ -107,13 +107,13 @@ def test_open_and_further_calls_are_answered_and_the_next_one_tries_again(client
     assert client.daemon.heard()["id"] == 3
 
 
-def test_a_refusal_ends_the_wait_and_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_ends_the_wait_and_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "RECONNECT_S", 3600.0)
     client.dials.append(Unauthorised("the token was revoked"))
     client.say(write(1))
     client.daemon.heard()
     client.daemon.close()
-    assert client.told()["code"] == "unauthorised"
+    assert client.reported()["code"] == "unauthorised"
 
 
 def test_a_cancelled_call_is_not_answered(client: Client) -> None:
@@ -125,7 +125,7 @@ def test_a_cancelled_call_is_not_answered(client: Client) -> None:
     for _ in range(3):
         client.daemon.heard()
     client.daemon.close()
-    assert client.told()["details"] == {"request_id": "r-2"}
+    assert client.reported()["details"] == {"request_id": "r-2"}
 
 
 def test_an_open_call_is_sent_to_the_next_daemon_and_answered_once(client: Client) -> None:
@@ -149,8 +149,8 @@ def test_a_call_over_which_two_daemons_end_is_not_sent_again(client: Client) -> 
         client.daemon.heard()
         client.daemon.close()
         client.daemon = daemon
-    told = client.told()
-    assert (told["code"], told["details"]) == ("daemon_restarted", {"request_id": "r-1"})
+    reported = client.reported()
+    assert (reported["code"], reported["details"]) == ("daemon_restarted", {"request_id": "r-1"})
 
 
 def test_a_call_is_not_sent_again_in_another_session(client: Client) -> None:
@@ -160,7 +160,7 @@ def test_a_call_is_not_sent_again_in_another_session(client: Client) -> None:
     client.daemon.heard()
     client.daemon.close()
     client.daemon = daemon
-    assert client.told()["code"] == "daemon_restarted"
+    assert client.reported()["code"] == "daemon_restarted"
 
 
 def test_what_is_said_before_there_is_a_daemon(monkeypatch: pytest.MonkeyPatch) -> None:

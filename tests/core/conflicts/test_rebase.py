@@ -84,7 +84,7 @@ def test_a_text_stays_within_the_regions(text: str, stays: bool) -> None:
     assert within(sides(BASE, CURRENT, PROPOSED, found.regions).gaps(), tuple(text)) is stays
 
 
-def test_a_clash_that_only_moved_is_the_same() -> None:
+def test_a_conflict_that_only_moved_is_the_same() -> None:
     texts = BASE, CURRENT, PROPOSED
     before = rebased(*texts)
     later = ("new", *CURRENT)
@@ -102,11 +102,11 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
         pytest.param("xbxdx", "abadx", "xbada", "cbcdc", id="equal lines, elsewhere"),
     ],
 )
-def test_a_clash_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
+def test_a_conflict_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
     texts = [(tuple(base), tuple(current), tuple(proposed)) for current in (before, after)]
     old, new = (sides(*three, rebased(*three).regions) for three in texts)
     assert not old.same_conflict(new)
 
 
-def test_a_clash_dissolves_when_the_file_comes_back() -> None:
+def test_a_conflict_dissolves_when_the_file_comes_back() -> None:
     assert rebased(BASE, BASE, PROPOSED).lines == PROPOSED

@@ -161,7 +161,7 @@ ITEM = rows("  - name: a", "    run: make")
         id="beside a line that was changed and indented",
     ),
 ])  # fmt: skip
-def test_what_stands_there_already_or_is_not_sure_is_not_done_again(
+def test_what_is_there_already_or_is_not_sure_is_not_done_again(
     base: str, now: str, search: str, replace: str, after: str | None
 ) -> None:
     """The base's own surroundings must hold where a change goes."""

@@ -81,10 +81,10 @@ def test_what_may_take_long(command: Command, given: dict[WorkspacePath, Facts],
 )
 def test_the_same_is_decided_elsewhere(command: Command, given: dict[WorkspacePath, Facts]) -> None:
     there: tuple[Command, dict[WorkspacePath, Facts]] = pickle.loads(pickle.dumps((command, given)))
-    assert _told(*there) == _told(command, given)
+    assert _reported(*there) == _reported(command, given)
 
 
-def _told(command: Command, given: AllFacts) -> Any:
+def _reported(command: Command, given: AllFacts) -> Any:
     """All that a decision says, or the refusal."""
     try:
         outcome = pickle.loads(pickle.dumps(command.decide(given)))

@@ -73,7 +73,7 @@ def test_reserve(given_: list[Lease], when: Request, then: object) -> None:
     assert when.decided(given_, ()) == then
 
 
-def test_known_files_tell_what_patterns_do_not() -> None:
+def test_known_files_report_what_patterns_do_not() -> None:
     lease, path = held(globs=("*.md",)), WorkspacePath("x.py/a.md")
     assert request("*.py").decided([lease], ()) == granted(EXCLUSIVE, "*.py")
     assert request("*.py").decided([lease], (path,)) == (lease,)
@@ -144,7 +144,7 @@ def test_no_file_is_meant_by_two_sets_that_do_not_overlap(
 
 
 @given(one=globs, other=globs, file=files)
-def test_a_known_file_of_both_always_tells(one: tuple[str, ...], other: tuple[str, ...], file: WorkspacePath) -> None:
+def test_a_known_file_of_both_always_reports(one: tuple[str, ...], other: tuple[str, ...], file: WorkspacePath) -> None:
     if Globs(one).match(file):
         assert overlap(one, other, among=(file,)) or not Globs(other).match(file)
 

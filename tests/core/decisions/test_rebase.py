@@ -68,7 +68,7 @@ def test_edit_on_the_ladder(now: str, rung: str, expected: str) -> None:
         pytest.param(TEN.replace("line 5\n", ""), id="the line was removed"),
     ],
 )
-def test_overlapping_edits_clash(now: str) -> None:
+def test_overlapping_edits_conflict(now: str) -> None:
     outcome = rebase.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
     assert isinstance(outcome, ConflictOutcome)
     assert outcome.proposed == TEN.replace("line 5", "LINE 5").encode()

@@ -220,7 +220,7 @@ def test_what_is_stale(
         pytest.param("acdef", "acdef", [], id="a line that is gone"),
     ],
 )
-def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
+def test_what_is_reported_again(then: str, now: str, left: list[int]) -> None:
     read_records, texts = [read_record(1, (1, 6))], {at(1): list("abcdef")}
     tracker = tracked(read_records, texts, list(then))
     assert tracker.stale(texts.__getitem__, list(then))
@@ -230,7 +230,7 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     assert [piece.seen.start for piece in again] == left
 
 
-def told(version: int, *ranges: tuple[int, int]) -> ReadRecord:
+def reported(version: int, *ranges: tuple[int, int]) -> ReadRecord:
     """What a notice showed of a version."""
     return ReadRecord(PATH, Seq(version), tuple(LineRange(*span) for span in ranges), by_notice=True)
 
@@ -251,7 +251,7 @@ def told(version: int, *ranges: tuple[int, int]) -> ReadRecord:
 def test_what_a_notice_showed_is_seen_and_no_more(
     then: str, shown: list[tuple[int, int]], present: str, pieces: list[tuple[int, int, int, int, int]]
 ) -> None:
-    assert found([read_record(1, (1, 6)), told(2, *shown)], {1: "abcdef", 2: then}, present) == pieces
+    assert found([read_record(1, (1, 6)), reported(2, *shown)], {1: "abcdef", 2: then}, present) == pieces
 
 
 # --- against a model ----------------------------------------------------------------------
@@ -319,15 +319,15 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
         stale([ReadRecord(PATH, Seq(1), ranges)], {at(1): start}, model.lines),  # in one step
         [*followed.stale({at(1): start}.__getitem__, model.lines)],
     ):
-        told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
-        assert told == model.known - set(model.lines)
+        reported = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
+        assert reported == model.known - set(model.lines)
         parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
         assert parted == model.parted(start, ranges)
 
 
 @settings(max_examples=300, deadline=None)
 @given(lines=st.integers(1, 15), first=spans, steps=st.lists(step, min_size=1, max_size=6))
-def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_unseen_kept_back(
+def test_with_own_changes_and_further_reads_nothing_false_is_reported_and_nothing_unseen_kept_back(
     lines: int, first: list[tuple[int, int]], steps: list[tuple[str, list[tuple[int, ...]]]]
 ) -> None:
     model = Model(lines)
@@ -361,14 +361,14 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
     every[at(version)] = list(model.lines)
     # first by the versions that were looked at alone, then by all of them
     for pieces in (stale(read_records, texts, model.lines), stale(read_records, every, model.lines)):
-        told = {every[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
+        reported = {every[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
         for piece in pieces:
             came = set(model.lines[piece.start : piece.start + piece.length])
             assert not piece.added or came - model.ever, "lines came in between that it never saw and did not write"
         due = model.known - set(model.lines)
-        assert told <= due, "a line that it never saw, or took away itself, or that is still there"
+        assert reported <= due, "a line that it never saw, or took away itself, or that is still there"
         if not looked:
-            assert told == due
+            assert reported == due
             parted = {(every[p.origin][p.seen.start - 1], every[p.origin][p.seen.end - 1]) for p in pieces if p.added}
             assert parted == model.parted(every[at(1)], read_records[0].ranges)
 

@@ -42,7 +42,7 @@ def decide(changes: Sequence[structure.Change], here: Facts, *, broken: str = "n
     return outcome
 
 
-def test_a_merge_of_clean_sides_that_does_not_parse_is_a_clash() -> None:
+def test_a_merge_of_clean_sides_that_does_not_parse_is_a_conflict() -> None:
     now = BASE.replace("a = 1", "a = (1,")
     outcome = decide([Replacement("d = 4", "d = 5)")], facts(now, base=BASE, path=PATH), broken="d = 5)\n    return a")
     assert isinstance(outcome, Apply), "what the proposal brings along is its author's own"

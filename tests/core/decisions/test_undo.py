@@ -42,15 +42,15 @@ def test_later_work_is_kept(later: str | None, expected: str) -> None:
     assert plan.fit.rung == ("current" if later is None else "merged")
 
 
-def test_a_line_that_was_changed_again_is_a_clash() -> None:
+def test_a_line_that_was_changed_again_is_a_conflict() -> None:
     story = Story(**{A: TEN, "b.txt": TEN})
     mine = story.write("alice", A, CHANGED), story.write("alice", "b.txt", CHANGED)
     theirs = story.write("bob", A, CHANGED.replace("LINE 3", "three"))
     plan = story.undo(story.at(*mine))
     assert story.after(plan) == {A: CHANGED.replace("LINE 3", "three"), "b.txt": TEN}
-    (clash,) = plan.conflicts
-    assert (clash.path, clash.proposed, clash.reverts) == (A, TEN.encode(), (mine[0],))
-    assert [(r.current.start, r.current.length) for r in clash.regions] == [(3, 1)]
+    (conflict,) = plan.conflicts
+    assert (conflict.path, conflict.proposed, conflict.reverts) == (A, TEN.encode(), (mine[0],))
+    assert [(r.current.start, r.current.length) for r in conflict.regions] == [(3, 1)]
     assert plan.reverts == (mine[1],)
     assert [(d.change, d.agent, d.on, d.overlaps) for d in plan.dependencies] == [(theirs, "bob", (mine[0],), True)]
 
@@ -92,20 +92,23 @@ def test_a_creation_and_a_removal() -> None:
     assert {part.path: part.mode for part in plan.paths if part.after} == {A: 0o755}
 
 
-def test_a_creation_that_others_built_on_is_a_clash() -> None:
+def test_a_creation_that_others_built_on_is_a_conflict() -> None:
     story = Story()
     made = story.write("alice", A, TEN)
     story.write("bob", A, CHANGED)
     plan = story.undo(story.at(made))
-    assert (plan.paths, [(clash.path, clash.proposed) for clash in plan.conflicts]) == ((), [(A, None)])
+    assert (plan.paths, [(conflict.path, conflict.proposed) for conflict in plan.conflicts]) == ((), [(A, None)])
 
 
-def test_a_removal_whose_place_is_taken_is_a_clash() -> None:
+def test_a_removal_whose_place_is_taken_is_a_conflict() -> None:
     story = Story(**{A: TEN})
     gone = story.write("alice", A, None)
     story.write("bob", A, "bob's\n")
     plan = story.undo(story.at(gone))
-    assert (plan.paths, [(clash.path, clash.proposed) for clash in plan.conflicts]) == ((), [(A, TEN.encode())])
+    assert (plan.paths, [(conflict.path, conflict.proposed) for conflict in plan.conflicts]) == (
+        (),
+        [(A, TEN.encode())],
+    )
 
 
 def test_a_removal_and_a_new_file_in_its_place_go_back_together() -> None:
@@ -161,12 +164,12 @@ def test_a_move_whose_file_went_on_stays() -> None:
         story.undo(story.at(moved))
 
 
-def test_a_move_back_to_a_name_that_is_taken_is_a_clash() -> None:
+def test_a_move_back_to_a_name_that_is_taken_is_a_conflict() -> None:
     story = Story(**{A: TEN})
     moved = story.move("alice", A, "b.txt")
     story.write("bob", A, "bob's\n")
     plan = story.undo(story.at(moved))
-    assert (plan.paths, [clash.path for clash in plan.conflicts]) == ((), [A])
+    assert (plan.paths, [conflict.path for conflict in plan.conflicts]) == ((), [A])
 
 
 def test_a_move_by_other_hands_is_one_step() -> None:

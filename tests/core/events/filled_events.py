@@ -15,7 +15,7 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.ids import Checksum, Digest, EscapedPath, WorkspacePath
 
 
-class Tell(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True):
     """A value that tells of a content, and the paths on which it depends whether it may be shown."""
 
     text: str
@@ -30,7 +30,7 @@ class Filled(msgspec.Struct):
     data: dict[Digest, bytes] = msgspec.field(default_factory=dict)  # every content that it names
     marked: dict[Mark, list[Any]] = msgspec.field(default_factory=lambda: {mark: [] for mark in Mark})
     kept: set[Digest] = msgspec.field(default_factory=set)  # contents that the journal holds because of it
-    tells: list[Tell] = msgspec.field(default_factory=list)
+    reports: list[Report] = msgspec.field(default_factory=list)
 
 
 class Filler:
@@ -42,22 +42,22 @@ class Filler:
     def event(self, kind: type[Event]) -> Filled:
         self._found = Filled(Event())
         self._found.event, _, open_tells = self._struct(kind, keeps=True)
-        self._found.tells += [Tell(text, frozenset(self._found.paths)) for text in open_tells]
+        self._found.reports += [Report(text, frozenset(self._found.paths)) for text in open_tells]
         return self._found
 
     def _struct(self, kind: type[msgspec.Struct], *, keeps: Any) -> tuple[Any, set[str], list[str]]:
         """The struct, the paths in it, and what tells of contents in it, if it has no path of its own."""
-        values, paths, tells, own = dict[str, Any](), set[str](), list[str](), False
+        values, paths, reports, own = dict[str, Any](), set[str](), list[str](), False
         for field in msgspec.structs.fields(kind):
             made = self._value(field.type, frozenset(), keeps=getattr(kind, "kept", keeps))
             values[field.name], more, others = made
             own |= isinstance(values[field.name], str) and values[field.name] in more
             paths |= more
-            tells += others
+            reports += others
         if own:
-            self._found.tells += [Tell(text, frozenset(paths)) for text in tells]
-            tells = []
-        return kind(**values), paths, tells
+            self._found.reports += [Report(text, frozenset(paths)) for text in reports]
+            reports = []
+        return kind(**values), paths, reports
 
     def _value(self, kind: Any, marks: frozenset[Mark], *, keeps: Any) -> tuple[Any, set[str], list[str]]:
         if get_origin(kind) is Annotated:
@@ -77,8 +77,8 @@ class Filler:
             self._found.marked[mark].append(value)
         if Mark.BROUGHT in marks and keeps:
             self._found.kept.add(value)
-        tells = [value] if isinstance(value, str) and (kind is Digest or Mark.REVEALING in marks) else []
-        return value, {value} if kind in (WorkspacePath, EscapedPath) else set(), tells
+        reports = [value] if isinstance(value, str) and (kind is Digest or Mark.REVEALING in marks) else []
+        return value, {value} if kind in (WorkspacePath, EscapedPath) else set(), reports
 
     def _plain(self, kind: Any, marks: frozenset[Mark]) -> Any:
         number = next(self._numbers)
@@ -98,5 +98,5 @@ class Filler:
 
 
 def _all(made: list[tuple[Any, set[str], list[str]]]) -> Iterator[str]:
-    for _, _, tells in made:
-        yield from tells
+    for _, _, reports in made:
+        yield from reports

@@ -21,9 +21,9 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_every_consumer_knows_a_new_event() -> None:
-    code, told = run("-k", "thrown_away", *CONSUMERS)
-    assert code == 0, told
-    passed = re.search(r"(\d+) passed", told)
+    code, reported = run("-k", "thrown_away", *CONSUMERS)
+    assert code == 0, reported
+    passed = re.search(r"(\d+) passed", reported)
     tests = sum(path.read_text(encoding="utf-8").count("@every_event") for path in map(ROOT.joinpath, CONSUMERS))
     assert passed is not None
     assert int(passed[1]) >= tests > 10
@@ -32,7 +32,7 @@ def test_every_consumer_knows_a_new_event() -> None:
 def test_a_new_event_is_asked_for_its_sample_and_its_place_in_the_reference() -> None:
     samples = "tests/golden/test_events.py::test_every_event_has_a_sample"
     tables = "tests/docs/test_documents.py::test_generated_tables_are_those_of_the_code"
-    code, told = run(samples, tables, "-k", "sample or events")
-    assert code == 1, told
-    assert "with a value in every field: ['thrown_away']" in told
-    assert "FAILED tests/docs/test_documents.py::test_generated_tables_are_those_of_the_code[events]" in told
+    code, reported = run(samples, tables, "-k", "sample or events")
+    assert code == 1, reported
+    assert "with a value in every field: ['thrown_away']" in reported
+    assert "FAILED tests/docs/test_documents.py::test_generated_tables_are_those_of_the_code[events]" in reported

@@ -53,7 +53,7 @@ def test_routes_keep_their_order_and_the_rest_its_values() -> None:
     assert policy.checks == Checks(command=("make", "-s", "check"), timeout_s=20, scope="file")
 
 
-def test_without_them_a_person_settles_conflicts() -> None:
+def test_without_them_a_person_resolves_conflicts() -> None:
     policy = parse_policy('name = "p"\ndefault = "deny"\n', source="policy.toml")
     assert (policy.routes, policy.checks.command) == ((), ())
 
@@ -78,7 +78,7 @@ def test_without_them_a_person_settles_conflicts() -> None:
         pytest.param('"file"', '"disk"', 23, "checks.scope", "file | tree", id="scope"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(old: str, new: str, line: int, key: str, says: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(old: str, new: str, line: int, key: str, says: str) -> None:
     problems = check_policy(TEXT.replace(old, new, 1), "policy.toml")
     assert problems
     if key:

@@ -115,7 +115,7 @@ seen = st.builds(
     total_lines=st.integers(0, 9),
     cut=st.booleans(),
 )
-told = st.builds(NotifiedPath, paths, seqs, st.sampled_from([(), (LineRange(2, 3), LineRange(6, 5))]))
+reported = st.builds(NotifiedPath, paths, seqs, st.sampled_from([(), (LineRange(2, 3), LineRange(6, 5))]))
 outside = {"path": paths, "after": maybe, "signature": signatures, "mode": st.just(0o644), "kept": st.booleans()}
 
 conflict_sides = st.builds(
@@ -172,7 +172,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(LeaseExpired, lease=seqs),
     st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
     st.builds(ContentShown, session=sessions, seen=seen),
-    st.builds(NoticeShown, session=sessions, paths=st.lists(told, max_size=2).map(tuple)),
+    st.builds(NoticeShown, session=sessions, paths=st.lists(reported, max_size=2).map(tuple)),
     st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
               seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
               left_out=st.just(0), tokens=st.just(1)),

@@ -43,7 +43,7 @@ def test_what_is_certain_is_not_made_less_so() -> None:
     assert found.of(A) == found.of(B) == Known(written="shift_jis")
 
 
-def test_what_a_conflict_proposes_is_read_like_what_stands_there() -> None:
+def test_what_a_conflict_proposes_is_read_like_what_is_there() -> None:
     conflict = ConflictFound(
         provenance=EDIT,
         path=PATH,

@@ -131,8 +131,8 @@ def long_history() -> list[Recorded]:
     opening = [event for event in SAMPLES if tag_of(event) in ("session_opened", "agent_added")]
     kinds = [*opening, *(*SAMPLES, *GROWN) * 3]
     granted = next(event for event in SAMPLES if isinstance(event, LeaseGranted))
-    told = [(event, None) for event in kinds] + [(granted, AGENT)] * 2
-    return [record(seq, event, SESSION, agent) for seq, (event, agent) in enumerate(told, 1)]
+    reported = [(event, None) for event in kinds] + [(granted, AGENT)] * 2
+    return [record(seq, event, SESSION, agent) for seq, (event, agent) in enumerate(reported, 1)]
 
 
 def test_hash_seeds_of_the_interpreter_play_no_part() -> None:
@@ -194,6 +194,6 @@ def test_a_state_in_another_form_has_another_version() -> None:
         pytest.param(b'{"seq":1,"hash":"00","version":"x"}\nregistry.files {"a.txt":', id="cut"),
     ],
 )
-def test_what_is_no_snapshot_is_told_apart(data: bytes) -> None:
+def test_what_is_no_snapshot_is_recognised(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         decode(data)

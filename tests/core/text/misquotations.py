@@ -24,7 +24,9 @@ def differs(name: str, text: str, search: str, replace: str) -> Misquoted:
     return Misquoted(name, text, search, replace)
 
 
-def lands(name: str, text: str, search: str, change: tuple[str, str], done: tuple[str, str] | None = None) -> Misquoted:
+def applies(
+    name: str, text: str, search: str, change: tuple[str, str], done: tuple[str, str] | None = None
+) -> Misquoted:
     """`change`: what differs between search and replacement; `done`: what it does, if the file reads otherwise."""
     old, new = done or change
     assert search.count(change[0]) == 1 == text.count(old), name
@@ -202,55 +204,55 @@ SHORT = PRICE.replace("the price of one is looked up in the table of the shop", 
 BODY = without(PRICE, "    found =")
 
 LANDS = (
-    lands("no indentation", PRICE, "found = table.find(item)\n\nif found is None:\n", ("None", "Nothing")),
-    lands("two blanks for four", PRICE, BODY.replace("    ", "  "), ("found.price * count", "0")),
-    lands("blanks for tabs", GO, without(GO, "\tfound", "\treturn found").replace("\t", "    "), ("!ok", "!good")),
-    lands("tabs for blanks", JS, without(JS, "  if", "  return").replace("  ", "\t"), ("full()", "full(1)")),
-    lands("blanks at the ends", PRICE, BODY.replace("\n", "  \n"), ("found.price * count", "0")),
-    lands("curled quotes", PRICE, BODY.replace("'no such item'", "\u2018no such item\u2019"), ("price * count", "0")),
-    lands("curled for straight double quotes", GO, without(GO, "\tif", "}\n").replace('"no such item"', "\u201cno such item\u201d"),
+    applies("no indentation", PRICE, "found = table.find(item)\n\nif found is None:\n", ("None", "Nothing")),
+    applies("two blanks for four", PRICE, BODY.replace("    ", "  "), ("found.price * count", "0")),
+    applies("blanks for tabs", GO, without(GO, "\tfound", "\treturn found").replace("\t", "    "), ("!ok", "!good")),
+    applies("tabs for blanks", JS, without(JS, "  if", "  return").replace("  ", "\t"), ("full()", "full(1)")),
+    applies("blanks at the ends", PRICE, BODY.replace("\n", "  \n"), ("found.price * count", "0")),
+    applies("curled quotes", PRICE, BODY.replace("'no such item'", "\u2018no such item\u2019"), ("price * count", "0")),
+    applies("curled for straight double quotes", GO, without(GO, "\tif", "}\n").replace('"no such item"', "\u201cno such item\u201d"),
           ("!ok", "!good")),
-    lands("double quotes for single", PRICE, BODY.replace("'", '"'), ("found.price * count", "0")),
-    lands("single quotes for double", GO, without(GO, "\tfound").replace('"', "'"), ("!ok", "!good")),
-    lands("other quotes in CSS", CSS, CSS.replace("'", '"'), ("0 auto", "1em")),
-    lands("a comment left out, in front", YAML + YAML.replace("build", "test").replace("# what", "# all that"),
+    applies("double quotes for single", PRICE, BODY.replace("'", '"'), ("found.price * count", "0")),
+    applies("single quotes for double", GO, without(GO, "\tfound").replace('"', "'"), ("!ok", "!good")),
+    applies("other quotes in CSS", CSS, CSS.replace("'", '"'), ("0 auto", "1em")),
+    applies("a comment left out, in front", YAML + YAML.replace("build", "test").replace("# what", "# all that"),
           "test:\n  image: 'python'\n  steps:\n      - run: make\n", ("image: 'python'", "image: 'rust'"),
           ("test:\n  image: 'python'", "test:\n  image: 'rust'")),
-    lands("a comma left out at the end", '{\n  "name": "shop",\n  "mode": "fast"\n}\n', '  "name": "shop"\n  "mode": "fast"\n',
+    applies("a comma left out at the end", '{\n  "name": "shop",\n  "mode": "fast"\n}\n', '  "name": "shop"\n  "mode": "fast"\n',
           ("fast", "slow")),
-    lands("a semicolon left out at the end", JS, without(JS, "  if").replace(";", ""), ("once: true", "once: false")),
-    lands("no indentation at all, a line changed", NESTED, FLAT, ("go(1)", "go(2)")),
+    applies("a semicolon left out at the end", JS, without(JS, "  if").replace(";", ""), ("once: true", "once: false")),
+    applies("no indentation at all, a line changed", NESTED, FLAT, ("go(1)", "go(2)")),
 )  # fmt: skip
 
 ONLY_ALIKE = tuple(
     msgspec.structs.replace(case, after=None)
     for case in (
-        lands("blanks around brackets", PRICE, "    found = table.find( item )\n", ("found = table", "found = shelf")),
-        lands("blanks left out", CSS, ".card{\n  color:red;\n  margin: 0 auto;\n", ("0 auto", "1em")),
-        lands("a full stop left out, in Go", GO, without(GO, "// Price", "\tfound").replace("has it.", "has it"),
+        applies("blanks around brackets", PRICE, "    found = table.find( item )\n", ("found = table", "found = shelf")),
+        applies("blanks left out", CSS, ".card{\n  color:red;\n  margin: 0 auto;\n", ("0 auto", "1em")),
+        applies("a full stop left out, in Go", GO, without(GO, "// Price", "\tfound").replace("has it.", "has it"),
               ("item string", "item Item")),
-        lands("a full stop left out, in a docstring", DOC, without(DOC, "        The price", "        return").replace("later.", "later"),
+        applies("a full stop left out, in a docstring", DOC, without(DOC, "        The price", "        return").replace("later.", "later"),
               ("self.basket.put(item)", "self.put(item)")),
-        lands("a word of a comment, in Python", PRICE, PRICE.replace("looked up in", "looked it up in"), ("found.price * count", "0")),
-        lands("a word of a comment, in Rust", RUST, RUST.replace("written in", "noted in"), ("found.price", "found.cost")),
-        lands("a word of a comment, in SQL", SQL, SQL.replace("that they have", "they have"), ("> 0", "> 5")),
-        lands("a word of a comment, in a shell", SHELL, SHELL.replace("lie in here", "lay in here"), ("-xzf", "-xf")),
-        lands("a word of a comment, in HTML", HTML, HTML.replace("that are on the", "on the"), ("items\">", "all\">")),
-        lands("a word of a comment, in YAML", YAML, YAML.replace("somebody", "anyone"), ("run: make", "run: ninja")),
-        lands("a word of a block comment", JS, JS.replace("is logged in", "has logged in"), ("once: true", "once: false")),
-        lands("a comment left out, in Python", SHORT, SHORT.replace("    # look\n", ""),
+        applies("a word of a comment, in Python", PRICE, PRICE.replace("looked up in", "looked it up in"), ("found.price * count", "0")),
+        applies("a word of a comment, in Rust", RUST, RUST.replace("written in", "noted in"), ("found.price", "found.cost")),
+        applies("a word of a comment, in SQL", SQL, SQL.replace("that they have", "they have"), ("> 0", "> 5")),
+        applies("a word of a comment, in a shell", SHELL, SHELL.replace("lie in here", "lay in here"), ("-xzf", "-xf")),
+        applies("a word of a comment, in HTML", HTML, HTML.replace("that are on the", "on the"), ("items\">", "all\">")),
+        applies("a word of a comment, in YAML", YAML, YAML.replace("somebody", "anyone"), ("run: make", "run: ninja")),
+        applies("a word of a block comment", JS, JS.replace("is logged in", "has logged in"), ("once: true", "once: false")),
+        applies("a comment left out, in Python", SHORT, SHORT.replace("    # look\n", ""),
               ("found.price * count", "0")),
-        lands("a comment that is not there",
+        applies("a comment that is not there",
               PRICE, PRICE.replace("    if found", "    # unknown\n    if found"), ("found.price * count", "0")),
-        lands("dots for context", SHORT, SHORT.replace("    # look\n", "    ...\n"),
+        applies("dots for context", SHORT, SHORT.replace("    # look\n", "    ...\n"),
               ("found.price * count", "0")),
-        lands("a comment with dots for context", SHORT,
+        applies("a comment with dots for context", SHORT,
               SHORT.replace("    # look\n", "    # ...\n"), ("found.price * count", "0")),
-        lands("a blank line too many", PRICE, BODY.replace("    if", "\n    if"), ("found.price * count", "0")),
-        lands("a blank line left out", PRICE, BODY.replace("\n\n", "\n"), ("found.price * count", "0")),
-        lands("a comment at the end of a line", "int f(int a) {\n  int b = a * 2; // twice as many as there are\n  return b;\n}\n",
+        applies("a blank line too many", PRICE, BODY.replace("    if", "\n    if"), ("found.price * count", "0")),
+        applies("a blank line left out", PRICE, BODY.replace("\n\n", "\n"), ("found.price * count", "0")),
+        applies("a comment at the end of a line", "int f(int a) {\n  int b = a * 2; // twice as many as there are\n  return b;\n}\n",
               "  int b = a * 2; // twice as many as there were\n  return b;\n", ("return b", "return b + 1")),
-        lands("a comment at the end of a line left out", "def f(a):\n    b = a * 2  # twice\n    return b + limit_of_all_items\n",
+        applies("a comment at the end of a line left out", "def f(a):\n    b = a * 2  # twice\n    return b + limit_of_all_items\n",
               "    b = a * 2\n    return b + limit_of_all_items\n", ("return b", "return b + 1")),
     )
 )  # fmt: skip

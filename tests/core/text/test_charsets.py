@@ -99,13 +99,13 @@ def in_doubt() -> Document:
         pytest.param([Edit(2, 1, ("{1}",))], "key = 1\n# 测试\n# 测试\n# 否\n", id="its text again"),
     ],
 )
-def test_what_stands_there_may_be_kept_moved_and_removed(edits: list[Edit], after: str) -> None:
+def test_what_is_there_may_be_kept_moved_and_removed(edits: list[Edit], after: str) -> None:
     doc = in_doubt()
-    told = [Edit(e.start, e.length, tuple(line.replace("{1}", doc.lines[1]) for line in e.lines)) for e in edits]
-    assert encode(splice(doc, told)) == after.encode("gb18030")
+    reported = [Edit(e.start, e.length, tuple(line.replace("{1}", doc.lines[1]) for line in e.lines)) for e in edits]
+    assert encode(splice(doc, reported)) == after.encode("gb18030")
 
 
-def test_a_part_of_what_stands_there_is_another_text() -> None:
+def test_a_part_of_what_is_there_is_another_text() -> None:
     """Half of what is shown may be half of a character."""
     doc = in_doubt()
     (run,) = [run for run in doc.runs or () if run in doc.lines[1]]
@@ -115,14 +115,14 @@ def test_a_part_of_what_stands_there_is_another_text() -> None:
     assert caught.value.character == run[0]
 
 
-def test_doubt_is_remembered_and_goes_where_it_is_told_otherwise() -> None:
+def test_doubt_is_remembered_and_goes_where_it_is_reported_otherwise() -> None:
     doc = in_doubt()
     assert remembered(doc) == f"{doc.encoding}?"
-    for told in ({"written": remembered(doc)}, {"like": remembered(doc)}):
-        assert decode(DATA, **told) == doc
-        plain = decode(b"key = 1\n", **told)
+    for reported in ({"written": remembered(doc)}, {"like": remembered(doc)}):
+        assert decode(DATA, **reported) == doc
+        plain = decode(b"key = 1\n", **reported)
         assert plain is not None
-        assert (plain.runs is None) == ("written" not in told and "like" not in told)
+        assert (plain.runs is None) == ("written" not in reported and "like" not in reported)
     sure = decode(DATA, written="gb18030")
     assert sure is not None
     assert (sure.encoding, sure.runs) == ("gb18030", None)

@@ -213,7 +213,7 @@ CYRILLIC = "Привет, мир\n".encode("cp1251")  # which nobody can tell fr
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         pytest.param(CYRILLIC * (MOST_DOUBTED_BYTES // len(CYRILLIC)), "latin-1?", id="as large as may be"),
         pytest.param(CYRILLIC * (MOST_DOUBTED_BYTES // len(CYRILLIC) + 1), None, id="larger, and in doubt"),
@@ -222,7 +222,7 @@ CYRILLIC = "Привет, мир\n".encode("cp1251")  # which nobody can tell fr
         pytest.param(bytes(range(1, 256)) * 20_000, None, id="every byte"),
     ],
 )
-def test_a_large_file_in_no_known_encoding_is_binary(data: bytes, told: str | None) -> None:
+def test_a_large_file_in_no_known_encoding_is_binary(data: bytes, reported: str | None) -> None:
     """Its runs of letters alone took 5 s of processor time for 40 MB, at each look."""
     document = decode(data)
-    assert (document.encoding_hint if document is not None else None) == told
+    assert (document.encoding_hint if document is not None else None) == reported

@@ -36,7 +36,7 @@ chunk = st.one_of(
     st.binary(max_size=3),
 )
 hostile = st.builds(lambda mark, parts: mark + b"".join(parts), st.sampled_from(MARKS), st.lists(chunk, max_size=16))
-told = st.sampled_from([None, *LEGACY, "utf-8", "utf-16-le", "of a later release"])
+reported = st.sampled_from([None, *LEGACY, "utf-8", "utf-16-le", "of a later release"])
 
 
 def text_of(data: bytes, **more: str | None) -> Document:
@@ -46,14 +46,14 @@ def text_of(data: bytes, **more: str | None) -> Document:
 
 
 @quick
-@given(hostile, told, told)
+@given(hostile, reported, reported)
 def test_writing_back_is_the_inverse_of_reading(data: bytes, written: str | None, like: str | None) -> None:
     doc = decode(data, written=written, like=like)
     assert doc is None or encode(doc) == data
 
 
 @quick
-@given(hostile, told, st.data())
+@given(hostile, reported, st.data())
 def test_a_changed_line_leaves_all_bytes_before_and_after_it(
     data: bytes, written: str | None, draw: st.DataObject
 ) -> None:

@@ -153,7 +153,7 @@ PAIRS = {
     pytest.param("markdown", "## b\n\nz\n", id="markdown"),
     pytest.param("bash", "b() {\n  stop\n}\n", id="bash"),
 ])  # fmt: skip
-def test_what_stands_beside_it_is_not_defined_again(language: str, content: str) -> None:
+def test_what_is_beside_it_is_not_defined_again(language: str, content: str) -> None:
     text, *spans = PAIRS[language]
     names = (".a", ".b") if language == "css" else ("a", "b")
     symbols = tuple(Symbol(name, "any", *span) for name, span in zip(names, spans, strict=True))

@@ -155,7 +155,7 @@ def edit(search: str, replace: str, count: int = 1) -> Replacement:
         id="crlf stays",
     ),
 ])  # fmt: skip
-def test_it_lands(text: str, search: str, replace: str, old: str, new: str) -> None:
+def test_it_applies(text: str, search: str, replace: str, old: str, new: str) -> None:
     assert text.count(old) == 1
     assert changed(text, edit(search, replace)) == text.replace(old, new)
 
@@ -247,7 +247,7 @@ def test_both_near_places_are_named() -> None:
     assert caught.value.details == {"change": 0, "count": 2, "lines": [2, 8]}
 
 
-def test_of_a_line_quoted_without_indentation_one_reason_is_told() -> None:
+def test_of_a_line_quoted_without_indentation_one_reason_is_reported() -> None:
     with pytest.raises(SearchNotFound) as caught:
         changed("class A:\n    x = 1\n", edit("x = 1", "x = 1\ny = 2"))
     assert "It is there without the line's indentation" in caught.value.message
@@ -255,7 +255,7 @@ def test_of_a_line_quoted_without_indentation_one_reason_is_told() -> None:
     assert caught.value.details["nearest"] == [{"line": 2, "end_line": 2, "score": 1.0}]
 
 
-def test_without_leave_nothing_lands_but_as_quoted() -> None:
+def test_without_leave_nothing_applies_but_as_quoted() -> None:
     with pytest.raises(SearchNotFound) as caught:
         changed(SHOP, Replacement("price =  self.price(item)", "x"))
     assert caught.value.details["nearest"][0] == {"line": 12, "end_line": 12, "score": 1.0}
@@ -270,7 +270,7 @@ def test_what_was_misquoted_overlaps_too() -> None:
         )
 
 
-@pytest.mark.parametrize(("search", "told"), [
+@pytest.mark.parametrize(("search", "reported"), [
     pytest.param(
         "    def price(self, item):\n\tfound = self.stock.find(item)\n",
         "-\tfound = self.stock.find(item)\n+        found = self.stock.find(item)", id="tab",
@@ -284,10 +284,10 @@ def test_what_was_misquoted_overlaps_too() -> None:
         "-        zz()", id="a line of the search",
     ),
 ])  # fmt: skip
-def test_a_refusal_shows_a_small_diff(search: str, told: str) -> None:
+def test_a_refusal_shows_a_small_diff(search: str, reported: str) -> None:
     with pytest.raises(SearchNotFound) as caught:
         changed(SHOP, Replacement(search, ""))
-    assert told in caught.value.differences[0]
+    assert reported in caught.value.differences[0]
 
 
 def test_the_small_diff_stays_small() -> None:
@@ -310,7 +310,7 @@ texts = st.lists(line, min_size=6, max_size=40)
 
 @quick
 @given(texts, st.data())
-def test_other_blanks_land_where_the_passage_stands(lines: list[str], draw: st.DataObject) -> None:
+def test_other_blanks_apply_where_the_passage_is(lines: list[str], draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, len(lines) - 2))
     stop = draw.draw(st.integers(start + 1, min(len(lines), start + 8)))
     short = list(map(key_of, lines))
@@ -331,7 +331,7 @@ def test_other_blanks_land_where_the_passage_stands(lines: list[str], draw: st.D
 
 @quick
 @given(texts, st.data())
-def test_a_letter_more_or_less_lands_nowhere(lines: list[str], draw: st.DataObject) -> None:
+def test_a_letter_more_or_less_applies_nowhere(lines: list[str], draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, len(lines) - 2))
     quoted = list(lines[start : start + 4])
     at = draw.draw(st.integers(0, len(quoted) - 1))

@@ -38,7 +38,7 @@ def test_merged(base: str, current: str, proposed: str, merged: str) -> None:
     pytest.param("abcde", "Abcxe", "abcye", region(3, 1, 3, 1, 3, 1), id="after a change that fits"),
     pytest.param("", "a", "b", region(0, 0, 0, 1, 0, 1), id="both created"),
 ])  # fmt: skip
-def test_clashed(base: str, current: str, proposed: str, region: Region) -> None:
+def test_conflicted(base: str, current: str, proposed: str, region: Region) -> None:
     assert LineMerge(base, current, proposed).merged() == MergeConflict((region,))
 
 

@@ -46,7 +46,7 @@ def test_another_thing_is_never_taken(case: Misquoted) -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in LANDS])
-def test_a_misquotation_lands(case: Misquoted) -> None:
+def test_a_misquotation_applies(case: Misquoted) -> None:
     assert changed(case.text, case.search, case.replace) == case.after
 
 
@@ -107,7 +107,7 @@ EXPLAINED = ("#", "//", "/*", "*", "--", "<!--", '"""')
 
 @quick
 @given(st.sampled_from(sorted(TEXTS)), st.data())
-def test_another_name_never_lands(name: str, draw: st.DataObject) -> None:
+def test_another_name_never_applies(name: str, draw: st.DataObject) -> None:
     """One identifier of one line is another; however like the rest is, the passage stands nowhere."""
     text = TEXTS[name]
     lines = text.splitlines()

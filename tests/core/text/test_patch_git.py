@@ -101,7 +101,7 @@ def text(r: Random, lines: list[str]) -> str:
     pytest.param(go, ".go", id="go, by its own headings"),
     pytest.param(repeated, ".txt", id="repetitions"),
 ])  # fmt: skip
-def test_they_land(repository: Path, source: Source, suffix: str, context: int) -> None:
+def test_they_apply(repository: Path, source: Source, suffix: str, context: int) -> None:
     r = Random(f"{suffix}{context}")
     files = list(pairs(r, source, suffix))
     for name, before, _ in files:

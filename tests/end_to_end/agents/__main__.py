@@ -75,8 +75,8 @@ def _cold_start(program: Program, binary: str) -> str:
         model = FakeModel(program.wire, _one_look)
         with listening(model):
             env = {**place.env, "HTTPS_PROXY": model.url, "NO_PROXY": "127.0.0.1,localhost"}
-            ground = Ground(place.home, place.workspace, model.url, _door(place, program.name), env)
-            program.settle(ground, binary)
+            ground = Ground(place.home, place.workspace, model.url, _transport(place, program.name), env)
+            program.resolve(ground, binary)
             ended = _ran(program, ground, place.base, binary)
         if model.last is None:
             return f"the model was never offered our tools; it ended with {ended}"
@@ -94,9 +94,9 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     heard = place.base / "heard.jsonl"
     with listening(model):
         env = {**place.env, "HTTPS_PROXY": model.url, "NO_PROXY": "127.0.0.1,localhost"}
-        ground = Ground(place.home, place.workspace, model.url, _tapped(_door(place, program.name), heard), env)
+        ground = Ground(place.home, place.workspace, model.url, _tapped(_transport(place, program.name), heard), env)
         try:
-            program.settle(ground, binary)
+            program.resolve(ground, binary)
         except subprocess.SubprocessError as error:
             return Outcome(program.name, version, notes="not set up", troubles=(f"its settings: {error}",))
         ended = _ran(program, ground, place.base, binary)
@@ -119,7 +119,7 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     return Outcome(program.name, version, _spoken(heard), passed, notes="; ".join(notes), troubles=tuple(troubles))
 
 
-def _door(place: Place, agent: str) -> tuple[str, ...]:
+def _transport(place: Place, agent: str) -> tuple[str, ...]:
     command = Path(sys.executable).parent / "orchestrator"
     return (str(command), "mcp", "--workspace", str(place.workspace), "--agent", agent)
 

@@ -46,7 +46,7 @@ class Program(NamedTuple):
     version: str
     binary: str
     wire: Wire
-    settle: Callable[[Ground, str], None]
+    resolve: Callable[[Ground, str], None]
     arguments: tuple[str, ...]
     environment: Callable[[Ground], Mapping[str, str]]
     own: tuple[Call, ...]
@@ -108,7 +108,7 @@ def _why(error: OSError | subprocess.SubprocessError) -> str:
 # --- Claude Code -------------------------------------------------------------------------
 
 
-def _settle_claude(ground: Ground, binary: str) -> None:
+def _resolve_claude(ground: Ground, binary: str) -> None:
     _run(binary, "mcp", "add", SERVER, "--", *ground.transport, env=ground.env, cwd=ground.workspace)
 
 
@@ -118,7 +118,7 @@ CLAUDE = Program(
     version="2.1.316",
     binary="claude",
     wire=Messages(),
-    settle=_settle_claude,
+    resolve=_resolve_claude,
     arguments=("--tools", "", "--allowedTools", f"mcp__{SERVER}", "-p", PROMPT),
     environment=lambda ground: {
         "ANTHROPIC_BASE_URL": ground.url,
@@ -137,7 +137,7 @@ CLAUDE = Program(
 # --- opencode ----------------------------------------------------------------------------
 
 
-def _settle_opencode(ground: Ground, binary: str) -> None:
+def _resolve_opencode(ground: Ground, binary: str) -> None:
     settings: dict[str, Any] = {
         "$schema": "https://opencode.ai/config.json",
         "mcp": {SERVER: {"type": "local", "command": list(ground.transport), "enabled": True}},
@@ -161,7 +161,7 @@ OPENCODE = Program(
     version="1.18.33",
     binary="opencode",
     wire=Completions(),
-    settle=_settle_opencode,
+    resolve=_resolve_opencode,
     arguments=("run", PROMPT),
     environment=lambda ground: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
     own=(
@@ -177,7 +177,7 @@ OPENCODE = Program(
 # --- Gemini CLI --------------------------------------------------------------------------
 
 
-def _settle_gemini(ground: Ground, binary: str) -> None:
+def _resolve_gemini(ground: Ground, binary: str) -> None:
     settings = {
         "mcpServers": {SERVER: {"command": ground.transport[0], "args": list(ground.transport[1:])}},
         "tools": {"core": [], "allowed": [f"mcp_{SERVER}_*"]},
@@ -197,7 +197,7 @@ GEMINI = Program(
     version="0.61.0",
     binary="gemini",
     wire=Contents(),
-    settle=_settle_gemini,
+    resolve=_resolve_gemini,
     arguments=("-m", "gemini-2.5-flash", "-p", PROMPT),
     environment=lambda ground: {
         "GOOGLE_GEMINI_BASE_URL": ground.url,
@@ -218,7 +218,7 @@ GEMINI = Program(
 # --- Codex CLI ---------------------------------------------------------------------------
 
 
-def _settle_codex(ground: Ground, binary: str) -> None:
+def _resolve_codex(ground: Ground, binary: str) -> None:
     folder = ground.home / ".codex"
     folder.mkdir()
     (folder / "config.toml").write_text(
@@ -249,7 +249,7 @@ CODEX = Program(
     version="0.169.0",
     binary="codex",
     wire=Responses(),
-    settle=_settle_codex,
+    resolve=_resolve_codex,
     arguments=("exec", "--skip-git-repo-check", PROMPT),
     environment=lambda ground: {},
     own=(

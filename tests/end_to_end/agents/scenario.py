@@ -81,7 +81,7 @@ class Scenario:
             before=self._approve,
         )  # fmt: skip
         yield Step(
-            "conflict", lambda: _edit("notes.txt", "line 20\n", "line twenty\n"), self._clashes,
+            "conflict", lambda: _edit("notes.txt", "line 20\n", "line twenty\n"), self._conflicts,
             before=self._someone_edits,
         )  # fmt: skip
         yield Step("again", self._send_again, _status("applied"))
@@ -126,7 +126,7 @@ class Scenario:
     def _no_secret(self, text: str) -> str:
         return "the secret was shown" if self.secret in text else ""
 
-    def _clashes(self, text: str) -> str:
+    def _conflicts(self, text: str) -> str:
         return _status("conflict")(text) or _holds("line 20, by somebody")(text)
 
     def _kept_in(self, text: str) -> str:

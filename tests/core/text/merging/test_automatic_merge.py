@@ -197,9 +197,9 @@ def test_more_conflicts_than_the_rules_look_at_are_a_conflict(count: int, *, tak
     assert (count * len([*base, *current, *proposed]) <= MOST_LINES) == taken
     result = merge_automatically(LineMerge(base, current, proposed), path=PYTHON)
     assert isinstance(result, AutomaticMerge) == taken
-    clashed = result.beyond if isinstance(result, AutomaticMerge) else result
-    assert clashed is not None
-    assert len(clashed.regions) == count
+    conflicted = result.beyond if isinstance(result, AutomaticMerge) else result
+    assert conflicted is not None
+    assert len(conflicted.regions) == count
 
 
 @pytest.mark.parametrize("rule", ["additions", "disjoint_symbols"])

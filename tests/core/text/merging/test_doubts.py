@@ -90,7 +90,7 @@ def test_a_package_that_one_side_renames_is_not_imported_from_by_the_other() -> 
             assert isinstance(merging(base, one, two), MergeConflict) == waits
 
 
-def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> None:
+def test_a_conflict_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> None:
     base = f"import a\n\n{WALL}a1\n{WALL}b1\n"
     current = f"import a\nimport c\n\n{WALL}a1\n{FUNCTION}{WALL}b1\n"
     proposed = f"import a\nimport d\n\n{WALL}a1\n{WALL}{FUNCTION}b1\n"

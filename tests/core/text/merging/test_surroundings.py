@@ -24,5 +24,5 @@ SECTIONS = ["## One", "", "same", "", "## Two", "", "same"]
         pytest.param(SECTIONS, ["## First", *SECTIONS[1:]], [*SECTIONS[:-1], "changed"], 0, id="another one renamed"),
     ],
 )
-def test_what_it_stands_below(base: list[str], current: list[str], proposed: list[str], astray: int) -> None:
+def test_what_it_is_below(base: list[str], current: list[str], proposed: list[str], astray: int) -> None:
     assert len(list(strayed(LineMerge(base, current, proposed)))) == astray
