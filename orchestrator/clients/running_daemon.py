@@ -130,8 +130,9 @@ class WorkspaceDaemon:
                 try:
                     return self._start(wanted, options), True
                 except RemoteError as error:
-                    # Another daemon was started before ours, and holds the state directory by now.
-                    if error.code != "workspace_held" or processes.holder_of(wanted) is None:
+                    # Another was started before ours: it holds the state directory or, with another HOME, the root.
+                    first = processes.holder_of(wanted) or processes.serving(self._root)
+                    if error.code != "workspace_held" or first is None:
                         raise
             return found, False
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -96,6 +96,35 @@ def test_up_waits_for_one_that_is_coming_up_and_says_what_it_is_at(daemon: Runni
         gate.write_text("go on")
         assert f"running, pid {daemon.process.pid}" in up.stdout.read()
     assert up.returncode == 0
+
+
+class AtOnce(running_daemon.WorkspaceDaemon):
+    """Looks for a daemon a moment before there is one, then starts one."""
+
+    tried = False
+
+    def find(self) -> locations.Location | None:
+        return super().find() if self.tried else None
+
+    def _wait(self) -> locations.Location | None:
+        return super()._wait() if self.tried else None
+
+    def _start(self, state_dir: str, options: Sequence[str]) -> locations.Location:
+        self.tried = True
+        return super()._start(state_dir, options)
+
+
+def test_of_two_that_are_started_at_once_with_two_homes_one_serves(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert daemon.start()["ok"]
+    assert daemon.process is not None
+    other = daemon.base / "other"
+    other.mkdir()
+    monkeypatch.setenv("HOME", str(other))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(daemon.runtime))
+    location, started = AtOnce(str(daemon.workspace)).ensure()
+    assert (location.pid, started) == (daemon.process.pid, False)
 
 
 def lose_the_socket(daemon: RunningDaemon) -> None:
