@@ -189,11 +189,12 @@ class SessionLifecycle:
         self._log = logger("engine")
 
     async def close_left(self) -> None:
-        """Note the end of the sessions that the last daemon left open."""
+        """Note the end of the sessions that the last daemon left open, and that nobody has resumed meanwhile."""
         while self._left:
             session = self._left[-1]
-            origin = Origin(session=session.id, agent=session.agent)
-            await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+            if session.id not in self._connections:
+                origin = Origin(session=session.id, agent=session.agent)
+                await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
             self._left.pop()
 
     async def opened(self, caller: Caller, client: str) -> None:

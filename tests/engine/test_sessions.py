@@ -1,0 +1,52 @@
+"""Which sessions end, and when."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.sessions import SessionOpened
+from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
+from orchestrator.engine.services import Services
+from orchestrator.engine.sessions import SessionLifecycle
+from orchestrator.machine import SystemClock, SystemEntropy
+from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.in_memory.workspace import MemoryWorkspace
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def services() -> Services:
+    clock, entropy, workspace = SystemClock(), SystemEntropy(), MemoryWorkspace()
+    return Services(
+        journal=MemoryJournal(clock=clock, entropy=entropy),
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+        clock=clock,
+        entropy=entropy,
+        state=State(),
+        parser=PlainParser(),
+        workers=ThreadWorkers(),
+    )
+
+
+async def test_a_session_that_was_resumed_before_the_start_is_finished_stays_open(services: Services) -> None:
+    """As on a full disk, where callers are let in first and the rest of the start is done later."""
+    agent, both = AgentName("alice"), (SessionId("s-gone"), SessionId("s-here"))
+    for session in both:
+        opened = SessionOpened(session=session, agent=agent, agent_class="cloud", transport="rpc", asserted=True)
+        await services.notes.append(Origin(session=session, agent=agent), (f"session:{session}", opened))
+    sessions = services.state.sessions
+    lifecycle = SessionLifecycle(services.notes, sessions, cast(StaleReadNotifier, None))
+    await lifecycle.opened(Caller(agent=agent, agent_class="cloud", session=both[1], transport="rpc"), "client")
+    await lifecycle.close_left()
+    assert [session.id for session in sessions if session.open] == [both[1]]
