@@ -263,14 +263,9 @@ class _Text:
 
     def passages(self, spans: Sequence[_Span], alike: Sequence[tuple[int, Passage]]) -> Iterator[Passage]:
         """The lines of spans, which ascend; those that share lines are one. Raises ChangesOverlap, of `alike` too."""
-        lines = (_Span(self.starts[one.start], self.starts[one.stop], "", index) for index, one in alike)
-        for one, other in pairwise(sorted([*spans, *lines])):
+        for one, other in pairwise(spans):
             if other.start < one.end:
-                line = self.line_of(other.start)
-                raise ChangesOverlap(
-                    f"changes {one.change + 1} and {other.change + 1} both replace text of line {line}.",
-                    details={"changes": sorted([one.change, other.change]), "line": line},
-                )
+                raise _overlap(one.change, other.change, self.line_of(other.start))
         groups: list[tuple[int, int, list[_Span]]] = []
         for span in spans:
             start, end = self.line_of(span.start) - 1, self.line_of(span.end - 1)
@@ -281,6 +276,11 @@ class _Text:
             first, last, group = groups.pop() if shared else (start, end, [])
             group.append(span)
             groups.append((first, max(last, end), group))
+        taken = [(first, last, group[-1].change) for first, last, group in groups]
+        taken += ((one.start, one.stop, index) for index, one in alike)
+        for (_, stop, change), (start, _, following) in pairwise(sorted(taken)):
+            if start < stop:
+                raise _overlap(change, following, start + 1)
         for first, last, group in groups:
             pieces: list[str] = []
             at = self.starts[first]
@@ -290,6 +290,13 @@ class _Text:
             new, ends = split("".join([*pieces, self.text[at : self.starts[last]]]))
             edits = edits_between(self.doc, new, bool(ends) and ends[-1] != "", start=first, stop=last)
             yield Passage(first, last, tuple(edits))
+
+
+def _overlap(one: int, other: int, line: int) -> ChangesOverlap:
+    return ChangesOverlap(
+        f"changes {one + 1} and {other + 1} both replace text of line {line}.",
+        details={"changes": sorted([one, other]), "line": line},
+    )
 
 
 def _whole_indentation(text: str, search: str, new: str, found: list[int]) -> list[int]:

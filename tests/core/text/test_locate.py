@@ -21,10 +21,11 @@ from orchestrator.core.text.normalised import nearest
 from tests.core.text.strategies import lf_text, quick
 
 
-def changed(text: str, *changes: tuple[str, str] | tuple[str, str, int]) -> str:
+def changed(text: str, *changes: tuple[str, str] | tuple[str, str, int] | tuple[str, str, int, bool]) -> str:
     doc = decode(text.encode())
     assert doc is not None
-    return encode(splice(doc, locate_changes(doc, [Replacement(*change) for change in changes]).edits)).decode()
+    found = locate_changes(doc, [Replacement(*change) for change in changes], lenient=True)
+    return encode(splice(doc, found.edits)).decode()
 
 
 @pytest.mark.parametrize(("text", "changes", "after"), [
@@ -95,6 +96,13 @@ def test_edits_touch_changed_lines_only() -> None:
     ),
     pytest.param("a\nbcd\n", [("cd", "x"), ("bc", "y")], ChangesOverlap, {"changes": [0, 1], "line": 2}, id="overlap"),
     pytest.param("ab\n", [("a", "b"), ("b\n", "\n"), ("ab\n", "x\n")], ChangesOverlap, None, id="one inside another"),
+    pytest.param(
+        "a\nb\nif c == d:\n",
+        [("b\n", "x"), ("if  c == d:\n", "if c == e:\n", 1, True)],
+        ChangesOverlap,
+        {"changes": [0, 1], "line": 3},
+        id="a misquoted line that joins another",
+    ),
     pytest.param("ab\n", [("a", "ab"), ("b", "")], NothingToChange, {}, id="together nothing"),
 ])  # fmt: skip
 def test_refusals(text: str, changes: list[Any], error: type[CallerError], details: dict[str, object] | None) -> None:
