@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -87,30 +88,26 @@ def unified(
     if not hunks:
         return UnifiedDiff("")
     added, removed = counts(hunks)
-    rows = [_Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")]
-    shown: list[LineRange] = []
-    for group in _grouped(hunks, 2 * context):
-        whole = hull(group)
-        lead, trail = min(context, whole.old_start), min(context, len(before) - whole.old_end)
-        start, end = whole.old_start - lead, whole.old_end + trail
-        new_start, new_end = whole.new_start - lead, whole.new_end + trail
-        head = f"@@ -{_span(start, end - start)} +{_span(new_start, new_end - new_start)} @@\n"
-        rows.append(_Row(head, start + 1, new_start + 1))
-        shown.append(LineRange(new_start + 1, new_end))
-        for hunk in (*group, LineHunk(end, 0, new_end, 0)):
-            shift = hunk.new_start - hunk.old_start
-            rows += (_Row(f" {before[at]}\n", at + 1, at + shift + 1) for at in range(start, hunk.old_start))
-            rows += (_Row(f"-{before[at]}\n", at + 1, hunk.new_start + 1) for at in range(hunk.old_start, hunk.old_end))
-            rows += (_Row(f"+{after[at]}\n", hunk.old_end + 1, at + 1) for at in range(hunk.new_start, hunk.new_end))
-            start = hunk.old_end
-    count = len(rows)
-    if room != UNBOUNDED:
-        count = room.less(1, 1).first(((size(row.text), row.text.count("\n")) for row in rows), least=0)
-    text = "".join(row.text for row in rows[:count])
-    if count == len(rows):
-        return UnifiedDiff(text, added, removed, tuple(shown))
-    seen = tuple(LineRange(row.new, row.new) for row in rows[2:count] if row.text[0] in " +")
-    return UnifiedDiff(text, added, removed, merged(seen), (rows[count].old, rows[count].new))
+    groups = _grouped(hunks, 2 * context)
+    wholes = [_with_context(group, context, len(before)) for group in groups]
+    heads = _Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")
+    rows = chain(heads, chain.from_iterable(_rows(before, after, *pair) for pair in zip(wholes, groups, strict=True)))
+    made: list[_Row] = []  # those that there is room for, and the next one
+
+    def cost(row: _Row) -> tuple[int, int]:
+        made.append(row)
+        return size(row.text), row.text.count("\n")
+
+    if room == UNBOUNDED:
+        made += rows
+    count = len(made) or room.less(1, 1).first(map(cost, rows), least=0)
+    text = "".join(row.text for row in made[:count])
+    if count == len(made):
+        return UnifiedDiff(
+            text, added, removed, tuple(LineRange(whole.new_start + 1, whole.new_end) for whole in wholes)
+        )
+    seen = tuple(LineRange(row.new, row.new) for row in made[2:count] if row.text[0] in " +")
+    return UnifiedDiff(text, added, removed, merged(seen), (made[count].old, made[count].new))
 
 
 def cut(text: str, max_lines: int) -> tuple[str, bool]:
@@ -125,6 +122,26 @@ def _ended(side: Side) -> Sequence[str]:
     """The lines; a last one without newline differs from one with it."""
     lines = side.lines
     return lines if side.final_newline or not lines else [*lines[:-1], f"{lines[-1]}\n{_NO_NEWLINE}"]
+
+
+def _with_context(group: Sequence[LineHunk], context: int, total: int) -> LineHunk:
+    whole = hull(group)
+    lead, trail = min(context, whole.old_start), min(context, total - whole.old_end)
+    added = lead + trail
+    return LineHunk(whole.old_start - lead, whole.old_len + added, whole.new_start - lead, whole.new_len + added)
+
+
+def _rows(before: Sequence[str], after: Sequence[str], whole: LineHunk, group: Sequence[LineHunk]) -> Iterator[_Row]:
+    """One at a time: of a large diff an answer shows few."""
+    start = whole.old_start
+    spans = f"-{_span(start, whole.old_len)} +{_span(whole.new_start, whole.new_len)}"
+    yield _Row(f"@@ {spans} @@\n", start + 1, whole.new_start + 1)
+    for hunk in (*group, LineHunk(whole.old_end, 0, whole.new_end, 0)):
+        shift = hunk.new_start - hunk.old_start
+        yield from (_Row(f" {before[at]}\n", at + 1, at + shift + 1) for at in range(start, hunk.old_start))
+        yield from (_Row(f"-{before[at]}\n", at + 1, hunk.new_start + 1) for at in range(hunk.old_start, hunk.old_end))
+        yield from (_Row(f"+{after[at]}\n", hunk.old_end + 1, at + 1) for at in range(hunk.new_start, hunk.new_end))
+        start = hunk.old_end
 
 
 def _grouped(hunks: Sequence[LineHunk], most: int) -> list[list[LineHunk]]:

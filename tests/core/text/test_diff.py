@@ -4,6 +4,7 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -143,3 +144,17 @@ def test_as_much_of_a_diff_as_there_is_room_for(
     assert part.text == "".join(whole.text.splitlines(keepends=True)[:rows])
     assert (part.shown, part.goes_on) == (shown, goes_on)
     assert (part.added, part.removed) == (2, 1)
+
+
+def test_of_a_large_diff_no_more_is_made_than_there_is_room_for() -> None:
+    class Lines(list[str]):
+        read = 0
+
+        def __getitem__(self, at: Any) -> Any:
+            self.read += 1
+            return super().__getitem__(at)
+
+    lines = Lines(map(str, range(10_000)))
+    part = unified(Side("a", lines), Side("a", ["x"]), hunks=(LineHunk(0, 10_000, 0, 1),), room=AnswerSpace(lines=21))
+    assert (part.goes_on, part.removed) == ((18, 1), 10_000)
+    assert lines.read < 20
