@@ -198,7 +198,7 @@ class Writer:
     async def _deleted(self, path: WorkspacePath, *, tree: bool) -> Command:
         if not tree:
             return Delete(files=(path,))
-        if not self._s.workspace.names(path):
+        if not await to_thread.run_sync(self._s.workspace.names, path):
             return RemoveDirectory(path=path)
         return Delete(files=await self._files_below(path), directory=path)
 
