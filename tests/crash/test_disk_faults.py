@@ -165,8 +165,24 @@ async def at_each_call_in_turn(base: Path, operation: Operation, fault: Fault, *
     raise AssertionError("the fault never ended")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+LONG: tuple[tuple[str, Fault], ...] = (
+    *((name, fault) for name in ("several", "rollback") for fault in ("EIO", "dead")),
+    *((name, "dead") for name in ("move_tree", "delete_tree")),
+)
+"""They make hundreds of calls, most of which others of the same operation make as well."""
+
+EACH = [
+    pytest.param(
+        *(operation, fault),
+        id=f"{operation.name}-{fault}",
+        marks=[pytest.mark.soak] if (operation.name, fault) in LONG else [],
+    )
+    for operation in OPERATIONS
+    for fault in FAULTS
+]
+
+
+@pytest.mark.parametrize(("operation", "fault"), EACH)
 async def test_at_each_call_in_turn(base: Path, operation: Operation, fault: Fault) -> None:
     await at_each_call_in_turn(base, operation, fault, fresh=False)
 
