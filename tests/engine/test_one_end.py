@@ -15,8 +15,9 @@ from orchestrator.api import operations as o
 from orchestrator.api.conflicts import RESOLVE_CONFLICT, ResolveConflict
 from orchestrator.api.parameters import WriteFile
 from orchestrator.core.change import PathChange, PermissionCheck, Provenance
+from orchestrator.core.conflicts.resolution import ConflictClosed
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.commands import Write
+from orchestrator.core.decisions.commands import Resolve, Write
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -33,7 +34,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.approvals import ApprovalService
-from orchestrator.engine.conflicts.proposals import ConflictClosed, Proposals
+from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -114,6 +115,33 @@ async def test_a_conflict_is_resolved_once(services: Services) -> None:
     await resolve()
     with pytest.raises(ConflictClosed, match="is resolved already"):
         await resolve()
+    assert await events_of(services, ConflictResolved) == [ConflictResolved]
+
+
+async def test_a_closed_conflict_changes_nothing_any_more(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One keeps the current side while the other's choice waits for the file."""
+    conflict, hold = services.state.pending.open_conflict(await conflict_in(services)), services.locks.hold
+    assert conflict is not None
+    resolved = [ConflictResolved(conflict=conflict.seq, choice="current", by="person:q")]
+
+    @asynccontextmanager
+    async def late(paths: Iterable[WorkspacePath], *, shared: bool = False) -> AsyncIterator[None]:
+        while resolved:
+            await services.notes.append(Origin(), (f"conflict:{FILE}", resolved.pop()))
+        async with hold(paths, shared=shared):
+            yield
+
+    monkeypatch.setattr(services.locks, "hold", late)
+    params = ResolveConflict(conflict=show(conflict.seq), choice="proposed")
+    wanted = ChangeRequest(caller=PERSON, call=Call(operation=RESOLVE_CONFLICT, params=params), resolves=conflict.seq)
+    command = Resolve(path=FILE, current=None, chosen=b"x\n")
+    services.background.tasks = tasks = anyio.create_task_group()
+    async with tasks:
+        with pytest.raises(ConflictClosed, match="is resolved already"):
+            await Proposals(services, pipeline_of(services), None).resolve(
+                conflict, command, wanted, choice="proposed", by="person:p", origin=PERSON.origin()
+            )
+    assert services.workspace.stat(FILE) is None
     assert await events_of(services, ConflictResolved) == [ConflictResolved]
 
 

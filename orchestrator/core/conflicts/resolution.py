@@ -128,6 +128,14 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
     return newest if newest.state == "answered" else None
 
 
+class ConflictClosed(CallerError, code="conflict_closed"):
+    """The conflict was resolved or superseded before."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        number = show(conflict.seq)
+        super().__init__(f"{number} is {conflict.state} already", details={"conflict": number})
+
+
 class ChoiceRefused(CallerError):
     """The root of what can be wrong with a choice for a conflict. `why` is of the one; `consequence` of its kind."""
 

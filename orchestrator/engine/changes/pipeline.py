@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
-from orchestrator.core.conflicts.resolution import held_for_review
+from orchestrator.core.conflicts.resolution import ConflictClosed, held_for_review
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
@@ -86,6 +86,9 @@ class ChangePipeline:
     ) -> ChangeResult:
         caller, shows = request.caller, partial(self._s.permissions.readable, request.caller)
         _refuse_hidden(command, shows)
+        conflict = self._s.state.pending.conflict(request.resolves) if request.resolves is not None else None
+        if conflict is not None and conflict.state != "open":  # others chose while this waited for the file
+            raise ConflictClosed(conflict)
         facts = await self._facts.find(command, request)
         if request.preview:
             await locks.aclose()  # nothing is changed, and to decide may take long

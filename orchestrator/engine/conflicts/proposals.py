@@ -10,11 +10,11 @@ import msgspec
 
 from orchestrator.api.conflicts import RESOLVE_CONFLICT, ResolveConflict
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.core.conflicts.resolution import ProposalUnfit, check_lines, choices_of
+from orchestrator.core.conflicts.resolution import ConflictClosed, ProposalUnfit, check_lines, choices_of
 from orchestrator.core.conflicts.sides import GapConflict
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Resolve
-from orchestrator.core.errors import CallerError, NothingToChange
+from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved, ReviewAccepted, ReviewRejected
 from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
@@ -188,14 +188,6 @@ class Proposals:
                 await self.check(conflict, data)
                 return data
         raise ProposalUnfit("conflict_moved", "the file has changed where the proposal wants to go")
-
-
-class ConflictClosed(CallerError, code="conflict_closed"):
-    """The conflict was resolved or superseded before."""
-
-    def __init__(self, conflict: Conflict) -> None:
-        number = show(conflict.seq)
-        super().__init__(f"{number} is {conflict.state} already", details={"conflict": number})
 
 
 def reviewer_caller(name: str) -> Caller:

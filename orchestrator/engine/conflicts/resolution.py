@@ -10,6 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import ResolveConflict
 from orchestrator.core.conflicts.resolution import (
     LOOK,
+    ConflictClosed,
     ConflictMoved,
     ProposalUnfit,
     VersionRequired,
@@ -32,7 +33,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, side, sides_of
-from orchestrator.engine.conflicts.proposals import ConflictClosed, Proposals
+from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
