@@ -9,10 +9,10 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack, suppress
-from typing import Literal
+from typing import Literal, NoReturn
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import DiskFull, FileBusy, FileExists, IoFailed, PathError, WritesStopped
+from orchestrator.core.errors import DescriptorsExhausted, FileBusy, FileExists, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
@@ -40,7 +40,7 @@ class LocalAtomicWrite:
         self._ours: os.stat_result | None = None  # our own file, as it was when it was verified or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
-        self._moved = False  # a name was changed: from here on a failure leaves the outcome unknown
+        self._moved = False  # a name was changed, and not changed back: a failure now leaves the outcome unknown
         self._kept: tuple[bytes, ...] = ()
         self.warnings: tuple[str, ...] = ()
 
@@ -90,25 +90,26 @@ class LocalAtomicWrite:
             self._kept = displaced.unexpected
             self._give_up()
             raise
-        except (PathError, DiskFull) as error:
-            if self._moved and isinstance(error, IoFailed):
-                raise self._unknown(error) from error
+        except (OrchestratorError, OSError) as error:
+            if self._moved:
+                self._leave(error)
             self._give_up()
-            raise
-        except OSError as error:
-            if not self._moved:
-                self._give_up()
+            if isinstance(error, OSError):
                 raise refusal(change.path, error) from error
-            raise self._unknown(error) from error
+            raise
         return stat
 
-    def _unknown(self, error: OSError | IoFailed) -> WritesStopped:
+    def _leave(self, error: OrchestratorError | OSError) -> NoReturn:
+        """Nobody knows which content is at the path now; the next start finds out. Raises WritesStopped."""
         self.release()
-        why = error.message if isinstance(error, IoFailed) else error.strerror
-        return WritesStopped(
-            f"{self._change.path}: the disk failed in the middle of a change ({why})",
+        if isinstance(error, WritesStopped):
+            raise error
+        behind = error if isinstance(error, OSError) else error.__cause__
+        why = behind.strerror if isinstance(behind, OSError) else error
+        raise WritesStopped(
+            f"{self._change.path}: the system failed in the middle of a change ({why})",
             hint="The next start finds out which content is there. Look at the system's log first.",
-        )
+        ) from error
 
     def _stat(self) -> FileStat | None:
         """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
@@ -185,6 +186,7 @@ class LocalAtomicWrite:
             self._rename_new(self._from, self._to)
             self._in_temp = "nothing"
             self._sync(self._parent)
+            self._moved = False
             return
         for directory in dict.fromkeys((self._from[0], self._to[0])):
             self._sync(directory)
@@ -192,7 +194,7 @@ class LocalAtomicWrite:
             out = self._temp_content()
             if out is None or digest_of(out) != self._change.after:
                 raise self._diverged(out)
-        self._in_temp = "ours" if self._change.data is not None else "nothing"
+        self._in_temp, self._moved = "ours" if self._change.data is not None else "nothing", False
 
     # --- verification -----------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class LocalAtomicWrite:
             if expected is None:
                 return
             handle = self._at.open_expected(*out, expected, path)
-        except (UnexpectedContent, FileBusy, ChangedMeanwhile) as trouble:
+        except (UnexpectedContent, FileBusy, ChangedMeanwhile, DescriptorsExhausted) as trouble:
             self._step("swapped_stale")
             self._rename_back()
             raise (ChangedMeanwhile(path) if isinstance(trouble, UnexpectedContent) else trouble) from None
@@ -258,8 +260,8 @@ class LocalAtomicWrite:
             self._kept = displaced.unexpected
             self.release()
             raise
-        except (OSError, IoFailed) as error:
-            raise self._unknown(error) from error
+        except (OrchestratorError, OSError) as error:
+            self._leave(error)
         self._moved = False
         self._give_up()
 
@@ -325,7 +327,7 @@ class LocalAtomicWrite:
         self.release()
         while self._made:
             path = self._made.pop()
-            with suppress(OSError, PathError), self._at.parent(path) as (above, name):
+            with suppress(OSError, OrchestratorError), self._at.parent(path) as (above, name):
                 self._disk.remove_directory(above, name)
 
     def release(self) -> None:

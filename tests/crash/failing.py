@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from orchestrator.workspace.disk import Disk
 
-Fault = Literal["EIO", "ENOSPC", "short write", "dead"]
+Fault = Literal["EIO", "ENOSPC", "EMFILE", "short write", "dead"]
 """`dead`: EIO at this call and at each one after it."""
 
 _OPENS = ("open_root", "open_beneath", "open_at")
@@ -58,7 +58,7 @@ class FailingDisk:
                     if self._fault == "short write":
                         handle, data = args
                         return asked(handle, data[: (len(data) + 1) // 2])
-                    number = errno.ENOSPC if self._fault == "ENOSPC" else errno.EIO
+                    number = getattr(errno, self._fault, errno.EIO)
                     raise OSError(number, os.strerror(number))
             return self._counted(name, asked)(*args)
 
@@ -79,6 +79,8 @@ class FailingDisk:
     def _can(name: str, args: tuple[Any, ...], fault: Fault) -> bool:
         if fault == "short write":
             return name == "write" and len(args[1]) > 1
+        if fault == "EMFILE":
+            return name in _OPENS
         if fault == "ENOSPC":
             return name in _TAKES_SPACE and (name != "open_at" or bool(args[2] & os.O_CREAT))
         return True

@@ -32,7 +32,7 @@ from tests.crash.scenarios import (
 pytestmark = pytest.mark.anyio
 
 MOST_CALLS = 2_000
-FAULTS: tuple[Fault, ...] = ("EIO", "ENOSPC", "short write", "dead")
+FAULTS: tuple[Fault, ...] = ("EIO", "ENOSPC", "EMFILE", "short write", "dead")
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -145,6 +145,8 @@ def check(reported: Reported, operation: Operation, fault: Fault) -> None:
             assert reported.code == "applied"
         case "ENOSPC":
             assert reported.code in ("applied", "disk_full", "writes_stopped")
+        case "EMFILE":
+            assert reported.code in ("applied", "descriptors_exhausted", "writes_stopped")
         case _ if reported.fired == "sync":
             assert reported.stopped  # what a failed sync has left on the disk, nobody knows
         case _:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import FileBusy
+from orchestrator.core.errors import FileBusy, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
@@ -183,3 +183,15 @@ def test_bytes_that_come_after_the_proof_are_handed_over(workspace: LocalWorkspa
     assert (root / TEMP).exists()
     assert writing.finish() == ()
     assert os.listdir(root) == ["a"]
+
+
+def test_a_directory_that_something_is_in_by_now_is_left_to_the_next_start(
+    workspace: LocalWorkspace, root: Path
+) -> None:
+    writing = workspace.atomic_write(DiskChange(path=WorkspacePath("d"), before=None, after=None, directory="made"))
+    writing.stage()
+    writing.commit()
+    (root / "d" / "theirs").write_bytes(b"x")
+    with pytest.raises(WritesStopped):
+        writing.roll_back()
+    assert (root / "d" / "theirs").read_bytes() == b"x"
