@@ -173,6 +173,30 @@ async def test_a_request_that_is_denied_is_not_granted(services: Services, monke
     assert await events_of(services, ApprovalGranted, ApprovalDenied) == [ApprovalDenied]
 
 
+async def test_a_late_yes_to_a_choice_leaves_a_closed_conflict_as_it_is(services: Services) -> None:
+    seq, data = await conflict_in(services), b"x\n"
+    asked = ApprovalRequested(
+        provenance=Provenance(operation="resolve_conflict", resolves=seq),
+        paths=(PathChange(FILE, None, digest_of(data)),),
+        rule="ask",
+        permissions=(PermissionCheck("create", FILE),),
+        expires_at=services.clock.now_ms() + 60_000,
+    )
+    batch = AppendBatch((NewEvent(f"approval:{FILE}", asked),), BOB, ((digest_of(data), data),))
+    (request,) = await services.journal.append(batch)
+    kept = ConflictResolved(conflict=seq, choice="current", by="person:q")
+    await services.notes.append(Origin(), (f"conflict:{FILE}", kept))
+    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    yes = a.Approve(approval=show(request.seq), approver=await gate.create())
+    services.background.tasks = tasks = anyio.create_task_group()
+    async with tasks:
+        answer = await ApprovalService(services, pipeline_of(services), gate).approve(
+            PERSON, Call(operation=a.APPROVE, params=yes), yes
+        )
+    assert (answer.status, "is resolved already" in answer.message) == ("dropped", True)
+    assert services.workspace.stat(FILE) is None
+
+
 async def test_a_large_change_is_rebased_beside_the_event_loop(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow, Approve, Deny
 from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.conflicts.resolution import ConflictClosed
 from orchestrator.core.decisions.commands import Rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
@@ -116,6 +117,10 @@ class ApprovalService:
             await self._s.permissions.asks(author, request.permissions)
         except Denied as denial:
             await self._expire_due(approval, "policy_changed", denial.message)
+            return
+        conflict = self._s.state.pending.conflict(request.provenance.resolves or 0)
+        if conflict is not None and conflict.state != "open":
+            await self._expire_due(approval, "error", ConflictClosed(conflict).message)
             return
         reason = await self._reason(approval.seq)
         provenance = msgspec.structs.replace(request.provenance, approval=approval.seq, reason=reason)
