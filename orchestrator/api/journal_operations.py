@@ -67,6 +67,7 @@ class JournalEntry(StoredEvent, frozen=True, kw_only=True):
 
 
 class JournalPage(r.Result, frozen=True, kw_only=True):
+    head: str  # the newest event of the journal, whoever may see it
     entries: tuple[JournalEntry, ...] = ()
     cursor: str | None = None
     partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries

@@ -134,7 +134,7 @@ ANSWERS: dict[str, r.Result | Refusal] = {
             r.FileVersion(version_id="@3", at=0, kind="change", agent="a"),
         ),
     ),
-    "journal_query": JournalPage(entries=()),
+    "journal_query": JournalPage(head="@9"),
 }
 
 Run = Callable[..., tuple[int, str, str]]

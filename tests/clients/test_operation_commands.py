@@ -78,14 +78,15 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
             ["0 matching lines in 2 files"],
             id="a search for nothing",
         ),
-        pytest.param(JournalPage(), ["no event fits"], id="no event"),
+        pytest.param(JournalPage(head="@9"), ["no event fits"], id="no event"),
         pytest.param(
             JournalPage(
+                head="@9",
                 entries=(
                     JournalEntry(seq="@2", at=0, kind="r", stream="s", event={"seen": {"path": "a.py", "version": 1}}),
                     JournalEntry(seq="@3", at=0, kind="c", stream="s", event={"paths": [{"path": "b"}, {"path": "c"}]}),
                     JournalEntry(seq="@4", at=0, kind="l", stream="s", event={"globs": ["*"], "paths": ["d", "d"]}),
-                )
+                ),
             ),
             [f"@2  {when(0)}  r  a.py", f"@3  {when(0)}  c  b, c", f"@4  {when(0)}  l  d"],
             id="events name their files",

@@ -113,18 +113,18 @@ class Auditor:
 
     async def journal_query(self, caller: Caller, call: Call, params: k.JournalQuery) -> k.JournalPage:
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
-        wanted = await self._wanted(caller, params)
+        wanted, head = await self._wanted(caller, params), show(self._s.journal.head)
         if wanted is None:
-            return k.JournalPage(entries=())
+            return k.JournalPage(head=head)
         found = await newest(self._s.journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
         readable = self._readable(caller)
         answer = tuple([await self._entry(item, readable, path=wanted.path) for item in page])
         if len(found.events) > params.limit:
-            return k.JournalPage(entries=answer, cursor=answer[-1].seq)
+            return k.JournalPage(head=head, entries=answer, cursor=answer[-1].seq)
         if found.last is None:
-            return k.JournalPage(entries=answer)
-        return k.JournalPage(entries=answer, cursor=show(found.last), partial=True)
+            return k.JournalPage(head=head, entries=answer)
+        return k.JournalPage(head=head, entries=answer, cursor=show(found.last), partial=True)
 
     async def journal_export(self, caller: Caller, call: Call, params: k.JournalExport) -> k.ExportPage:
         after = parse_seq(params.after, parameter="after")
