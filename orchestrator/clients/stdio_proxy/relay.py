@@ -106,7 +106,7 @@ class Pipe:
         reader = threading.Thread(target=self._serve_daemon, name="daemon", daemon=True)
         reader.start()
         for line in self._in:
-            self._take(line)
+            self._take(line if line.endswith(b"\n") else line + b"\n")  # the last one may have no end
         with self._state:
             self._state.wait_for(lambda: self._known or (self._session is not None and not self._open))
             self._closing = True

@@ -112,6 +112,18 @@ def test_nothing_heavy_is_imported() -> None:
     assert "orchestrator.api.framing" not in out
 
 
+def test_a_last_line_without_an_end_spoils_none_before_it(transport: Transport, daemon: FakeDaemon) -> None:
+    transport.say(tool_call(1, "read_file", path="a"))
+    transport.say_bytes(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}')
+    transport.hang_up()
+    link = daemon.accept()
+    link.welcome()
+    heard = {message["method"]: message for message in (link.heard(), link.heard())}
+    assert heard.keys() == {"tools/call", "notifications/roots/list_changed"}
+    link.reply(heard["tools/call"], "read")
+    assert transport.heard()["result"] == "read"
+
+
 def test_passes_lines_on_as_they_are(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     preamble = link.welcome()
