@@ -223,6 +223,16 @@ async def test_a_tree_diff_keeps_to_policy(free: RunningDaemon) -> None:
             ]
 
 
+async def test_a_tree_diff_reads_a_large_file_that_another_program_changed(daemon: RunningDaemon) -> None:
+    """Its content is not kept when it is found: it is over the policy's `keep_max_bytes`."""
+    text = "".join(f"line {number} {'x' * 50}\n" for number in range(20_000))
+    async with daemon.client("alice") as alice:
+        start = (await alice.write_file("a.txt", text, mode="create")).version_id
+        (daemon.workspace / "a.txt").write_text(text.replace("line 7 ", "LINE 7 "))
+        (file,) = (await alice.get_diff(from_=start or "", to="working")).files
+        assert (file.left_out, file.added, file.removed) == (None, 1, 1)
+
+
 async def test_a_tree_diff_comes_in_pages_of_one_state(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         start = (await alice.session_status()).head

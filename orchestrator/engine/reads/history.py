@@ -36,7 +36,7 @@ class Historian:
 
     def __init__(self, services: Services, observer: Observer, importer: BatchImporter) -> None:
         self._s, self._observer = services, observer
-        self._trees = TreeDiffs(services, importer)
+        self._trees = TreeDiffs(services, observer, importer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._s.paths.file(params.path)

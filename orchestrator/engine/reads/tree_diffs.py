@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import DiskFull, ParameterInvalid, VersionNotKept, WritesStopped
+from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
@@ -17,6 +18,7 @@ from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, si
 from orchestrator.core.text.unified_diff import FilePatch, FileState, file_patch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
@@ -49,10 +51,13 @@ class Span(NamedTuple):
 
 
 class TreeDiffs:
-    """Compares trees as the journal knows them; only `working` looks at the disk first."""
+    """Compares trees as the journal knows them; only `working` looks at the disk first.
 
-    def __init__(self, services: Services, importer: BatchImporter) -> None:
-        self._s, self._importer = services, importer
+    Of files that are as they are now, contents that are not kept are read.
+    """
+
+    def __init__(self, services: Services, observer: Observer, importer: BatchImporter) -> None:
+        self._s, self._observer, self._importer = services, observer, importer
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -158,10 +163,23 @@ class TreeDiffs:
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:
             return None
-        digest, data = await self._s.past.content(row)
+        try:
+            digest, data = await self._s.past.content(row)
+        except VersionNotKept:
+            digest, data = await self._s.past.content(await self._looked_at(row))
         known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
         return FileState(row.path, data, mode, known.written, known.like)
+
+    async def _looked_at(self, row: VersionRow) -> VersionRow:
+        """A version after a look at the disk, which keeps its content if it is still there."""
+        entry = self._s.state.registry.get(row.path)
+        if entry is None or entry.version != row.seq:
+            return row
+        with suppress(PathError):  # too large, or unreadable now
+            async with self._s.locks.shared(row.path):
+                await self._observer.refresh_for_display(row.path, content=True)
+        return await self._s.journal.version_at(row.path, row.seq) or row
 
 
 class Page:
