@@ -409,6 +409,22 @@ async def test_diffs_between_versions(daemon: RunningDaemon) -> None:
         assert code(refused) == "version_unknown"
 
 
+async def test_a_change_of_no_form_names_what_its_form_lacks(daemon: RunningDaemon) -> None:
+    lacking = {
+        "content": Replacement(symbol="f", replace="x"),
+        "replace": Replacement(search="one"),
+        "expect": Replacement(start=1, end=2, replace="x"),
+        "search": Replacement(replace="x"),
+    }
+    async with daemon.client("alice") as alice:
+        await alice.write_file("a.txt", "one\n", mode="create")
+        for name, change in lacking.items():
+            with pytest.raises(RemoteError) as refused:
+                await alice.edit_file("a.txt", [change])
+            assert refused.value.message == f"{name}: is required (change 1)"
+            assert "{symbol, content}" in (refused.value.hint or "")
+
+
 async def test_a_directory_is_made_and_not_twice(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         await applied(await alice.create_directory("x/y"))

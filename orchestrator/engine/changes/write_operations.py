@@ -255,7 +255,7 @@ FORMS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
     """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
     given = msgspec.to_builtins(change).keys()  # without those at their defaults
-    required, optional = max(FORMS, key=lambda form: len(given & {*form[0]}))
+    required, optional = max(FORMS, key=lambda form: (len(given & {*form[0]}), form[0][0] in given))
     missing = [name for name in required if name not in given]
     if missing:
         hint = f"'' removes the passage. {CHANGE_FORMS}" if missing == ["replace"] else CHANGE_FORMS
