@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.api.history import Changes
-from orchestrator.api.journal_operations import ExportPage
+from orchestrator.api.journal_operations import ExportPage, JournalPage
 from orchestrator.api.results import Result
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.archives import daemon, head_of, past, records_hold
@@ -53,6 +53,8 @@ async def answers(files: FileAccess, end: str) -> dict[str, object]:
             asked[name] = answer.changes
         if isinstance(answer, ExportPage):
             asked[name] = answer.text
+        if isinstance(answer, JournalPage):
+            asked[name] = (answer.entries, answer.cursor)
     tree = await files.tree_at(at=end)
     diff = await files.get_diff(from_=FIRST, to=end)
     followed = []
