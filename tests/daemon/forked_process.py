@@ -61,7 +61,8 @@ class ForkedProcess:
 
     def send_signal(self, number: int) -> None:
         if self._process.exitcode is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended since, and its parent knows before we do
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
