@@ -129,6 +129,7 @@ class LocalAtomicWrite:
         """Create, replace, remove or move, by one rename; what came out of it is verified."""
         change, place, temp = self._change, (self._parent, self._name), (self._parent, self._temp)
         if change.directory is not None:
+            self._check_place(self._parent, change.path)
             self._change_directory(remove=change.directory == "removed")
             self._moved = True
             return

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 
@@ -147,6 +148,21 @@ def test_make_directory(workspace: LocalWorkspace, root: Path) -> None:
     again.stage()
     with pytest.raises(FileExists):
         again.commit()
+
+
+@pytest.mark.parametrize("directory", ["made", "removed"])
+def test_a_directory_stays_as_it_is_where_the_one_above_it_was_moved_away(
+    workspace: LocalWorkspace, root: Path, tmp_path: Path, directory: Literal["made", "removed"]
+) -> None:
+    (root / "a" / "b").mkdir(parents=True)
+    if directory == "made":
+        (root / "a" / "b").rmdir()
+    writing = workspace.atomic_write(DiskChange(path=as_path("a/b"), before=None, after=None, directory=directory))
+    writing.stage()
+    (root / "a").rename(tmp_path / "away")
+    with pytest.raises(ChangedMeanwhile):
+        writing.commit()
+    assert (tmp_path / "away" / "b").exists() == (directory == "removed")
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3_000_001])
