@@ -23,20 +23,17 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import LeaseGranted
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.external.batch_import import BatchImporter, paired
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
-from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch
 from orchestrator.ports.workspace import FileBytes, Hints
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.engine.parts import services_of
 from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 pytestmark = pytest.mark.anyio
 
@@ -73,19 +70,8 @@ class Place:
     def __init__(self, root: Path) -> None:
         self.root = root
         workspace = LocalWorkspace(str(root), disk=Disk())
-        clock, entropy = SystemClock(), SystemEntropy()
-        self.journal = MemoryJournal(clock=clock, entropy=entropy)
-        self.services = Services(
-            journal=self.journal,
-            workspace=workspace,
-            ignore=workspace.ignore,
-            policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-            clock=clock,
-            entropy=entropy,
-            state=State(),
-            parser=PlainParser(),
-            workers=ThreadWorkers(),
-        )
+        self.journal = MemoryJournal(clock=SystemClock(), entropy=SystemEntropy())
+        self.services = services_of(workspace, journal=self.journal)
         self.observer = Observer(self.services)
         self.importer = BatchImporter(self.services, self.observer)
         self.watcher = ReportedWatcher()

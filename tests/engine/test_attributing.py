@@ -10,16 +10,12 @@ from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.services import Services
-from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, KnownVersion, NewEvent
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import services_of
 
 pytestmark = pytest.mark.anyio
 
@@ -73,18 +69,7 @@ class Past:
 def past(base: Path) -> Past:
     (base / "w").mkdir()
     workspace = LocalWorkspace(str(base / "w"), disk=Disk())
-    clock, entropy = SystemClock(), SystemEntropy()
-    services = Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    services = services_of(workspace)
     return Past(services)
 
 

@@ -11,15 +11,13 @@ from orchestrator.api.session_operations import LeaseAnswer, ReleasePaths, Reser
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, PathReserved, VersionUnknown
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.leases import Leases
-from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
+from tests.engine.parts import services_of
 from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -52,17 +50,7 @@ class Desk:
 
     def start(self, state: State) -> None:
         workspace = MemoryWorkspace()
-        self.services = Services(
-            journal=self.journal,
-            workspace=workspace,
-            ignore=workspace.ignore,
-            policy=parse_policy(self._policy, source="test"),
-            clock=self.clock,
-            entropy=SystemEntropy(),
-            state=state,
-            parser=PlainParser(),
-            workers=ThreadWorkers(),
-        )
+        self.services = services_of(workspace, journal=self.journal, clock=self.clock, state=state, policy=self._policy)
         self.leases = Leases(self.services)
 
     async def restart(self) -> None:

@@ -29,19 +29,14 @@ from orchestrator.core.events.conflicts import (
     ConflictSuperseded,
 )
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.services import Services
-from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import LIMIT_S
-from tests.engine.parts import pipeline_of
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import pipeline_of, services_of
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -54,18 +49,7 @@ PERSON = Caller(agent=AgentName("person:p"), agent_class="person", session=Sessi
 
 @pytest.fixture
 def services() -> Services:
-    clock, entropy, workspace = SystemClock(), SystemEntropy(), MemoryWorkspace()
-    return Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    return services_of(MemoryWorkspace())
 
 
 async def conflict_in(services: Services) -> Seq:

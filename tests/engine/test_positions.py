@@ -10,13 +10,10 @@ from anyio.lowlevel import checkpoint
 
 from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.ids import Seq
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.services import Services
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import services_of
 from tests.journal.fixtures import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
 
 pytestmark = pytest.mark.anyio
@@ -26,17 +23,7 @@ pytestmark = pytest.mark.anyio
 def services(base: Path) -> Services:
     clock, entropy = SteppingClock(), SeededEntropy()
     workspace = LocalWorkspace(str(base), disk=Disk())
-    return Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    return services_of(workspace, clock=clock, entropy=entropy)
 
 
 async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Services) -> None:

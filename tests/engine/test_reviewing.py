@@ -17,21 +17,17 @@ from orchestrator.core.events.conflicts import (
     ReviewFailed,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.conflicts.conflict_views import ConflictViews
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.reads.blame import Attributions
-from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
-from tests.engine.parts import pipeline_of
+from tests.engine.parts import pipeline_of, services_of
 from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.in_memory.workspace import MemoryWorkspace
 from tests.regions import region
 
@@ -84,17 +80,7 @@ class Queue:
         self.clock = MovedClock()
         self.journal = MemoryJournal(clock=self.clock, entropy=SystemEntropy())
         workspace = MemoryWorkspace()
-        self.services = Services(
-            journal=self.journal,
-            workspace=workspace,
-            ignore=workspace.ignore,
-            policy=parse_policy(POLICY, source="test"),
-            clock=self.clock,
-            entropy=SystemEntropy(),
-            state=State(),
-            parser=PlainParser(),
-            workers=ThreadWorkers(),
-        )
+        self.services = services_of(workspace, journal=self.journal, clock=self.clock, policy=POLICY)
         services = self.services
         pipeline = pipeline_of(services)
         renames = RenameTracker(services)

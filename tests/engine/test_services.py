@@ -7,17 +7,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Allow, Deny
-from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
-from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import services_of
 
 CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", transport="rpc")  # type: ignore[arg-type]
 
@@ -35,18 +31,7 @@ def services(base: Path) -> Services:
     (root / ".git").mkdir(parents=True)
     (root / "src").mkdir()
     workspace = TwoSpellings(str(root), disk=Disk())
-    clock, entropy = SystemClock(), SystemEntropy()
-    return Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    return services_of(workspace)
 
 
 def test_git_by_another_spelling_is_closed_to_changes(services: Services) -> None:

@@ -9,15 +9,11 @@ import pytest
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, SessionId
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle
-from orchestrator.machine import SystemClock, SystemEntropy
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import services_of
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -25,18 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def services() -> Services:
-    clock, entropy, workspace = SystemClock(), SystemEntropy(), MemoryWorkspace()
-    return Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    return services_of(MemoryWorkspace())
 
 
 async def test_a_session_that_was_resumed_before_the_start_is_finished_stays_open(services: Services) -> None:

@@ -11,19 +11,14 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionOpened
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import versions
-from orchestrator.core.projections.state import State
 from orchestrator.engine.reads import read_regions
 from orchestrator.engine.reads.read_regions import Stale
 from orchestrator.engine.services import Services
-from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.engine.parts import read_sets_of
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import read_sets_of, services_of
 
 pytestmark = pytest.mark.anyio
 
@@ -78,20 +73,7 @@ class Readers:
 def readers(base: Path) -> Readers:
     (base / "w").mkdir()
     workspace = LocalWorkspace(str(base / "w"), disk=Disk())
-    clock, entropy = SystemClock(), SystemEntropy()
-    return Readers(
-        Services(
-            journal=MemoryJournal(clock=clock, entropy=entropy),
-            workspace=workspace,
-            ignore=workspace.ignore,
-            policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-            clock=clock,
-            entropy=entropy,
-            state=State(),
-            parser=PlainParser(),
-            workers=ThreadWorkers(),
-        )
-    )
+    return Readers(services_of(workspace))
 
 
 def names(found: Stale | None) -> list[tuple[Seq, int, int, int]]:

@@ -23,18 +23,13 @@ from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
 from orchestrator.core.ids import AgentName, Seq, SessionId, Timestamp, WorkspacePath
-from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.undo import SLICE, UndoSelector
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.engine.parts import pipeline_of
-from tests.in_memory.journal import MemoryJournal
-from tests.in_memory.workers import PlainParser, ThreadWorkers
+from tests.engine.parts import pipeline_of, services_of
 
 pytestmark = pytest.mark.anyio
 
@@ -47,18 +42,7 @@ async def services(base: Path) -> Services:
     """A journal in which other programs changed one file again and again."""
     (base / "w").mkdir()
     workspace = LocalWorkspace(str(base / "w"), disk=Disk())
-    clock, entropy = SystemClock(), SystemEntropy()
-    services = Services(
-        journal=MemoryJournal(clock=clock, entropy=entropy),
-        workspace=workspace,
-        ignore=workspace.ignore,
-        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
-        clock=clock,
-        entropy=entropy,
-        state=State(),
-        parser=PlainParser(),
-        workers=ThreadWorkers(),
-    )
+    services = services_of(workspace)
     contents = [digest_of(b"one\n"), digest_of(b"two\n")]
     signature = Signature(4, 1, 1, 1)
     events: list[Event] = [
