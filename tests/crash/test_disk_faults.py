@@ -94,6 +94,11 @@ async def failing(base: Path, operation: Operation, fault: Fault, at: int, *, fr
             if fresh or reported.code == "applied" or reported.stopped:
                 break
             at += 1
+        if reported.stopped:  # though the disk is well again: nobody knows what it has kept
+            with pytest.raises(OrchestratorError) as refused:
+                await files.write_file("later.txt", "x", mode="create")
+            assert refused.value.code == "writes_stopped"
+            assert not (ground.workspace / "later.txt").exists()
     assert not disk.handles
     try:
         await mended(ground, operation, reported)

@@ -321,4 +321,4 @@ def _changed(known: KnownVersion) -> PathChange | None:
     event = known.recorded.event
     if not isinstance(event, ChangeApplied):
         return None
-    return next((c for c in event.paths if c.path == known.row.path and not c.directory), None)
+    return next((c for c in event.paths if c.path == known.row.path), None)
