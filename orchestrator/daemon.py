@@ -214,12 +214,12 @@ class Daemon:
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=SqliteMaintenance(journal, clock=clock),
-            reviewers=self._reviewers(services, extensions),
+            reviewers=self._reviewers(services),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )
         return services, extensions, engine
 
-    def _reviewers(self, services: Services, extensions: Extensions) -> Mapping[str, Reviewer]:
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         """Of the policy; tests give the daemon others here."""
         return Reviewers(
             lambda: services.permissions.policy,
@@ -227,7 +227,6 @@ class Daemon:
             environment=os.environ,
             variables_fd=self._config.variables_fd,
             workspace=self._config.workspace,
-            extensions=extensions,
         )
 
     # --- the outside --------------------------------------------------------------------

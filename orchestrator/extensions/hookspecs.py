@@ -15,7 +15,6 @@ import pluggy
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.ids import Seq
-from orchestrator.ports.reviewers import Reviewer
 
 GROUP: Final = "orchestrator"
 """The entry points' group, and the name that hooks are marked with."""
@@ -44,11 +43,6 @@ class AppliedChange(msgspec.Struct, frozen=True, kw_only=True):
 
 class Hooks:
     """The hooks. None of them can refuse or alter a change."""
-
-    @_spec
-    def orchestrator_reviewer(self) -> Callable[[], Reviewer]:
-        """What makes this plugin's reviewer, for `[[reviewer]]` tables of kind "plugin" that name the plugin."""
-        raise NotImplementedError  # answered by plugins alone
 
     @_spec
     def orchestrator_change_applied(self, change: AppliedChange) -> None:

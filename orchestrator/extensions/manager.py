@@ -23,16 +23,12 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.policy.rules import Plugins
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
-from orchestrator.ports.reviewers import Reviewer, ReviewerUnusable
 
 MOST_FAILURES: Final = 3
 """In a row; after these a plugin's change hook is not called again until the next start."""
 
 MOST_WAITING: Final = 1000
 """Changes that wait for the hooks; those over it are only counted."""
-
-REVIEWER: Final = "orchestrator_reviewer"
-APPLIED: Final = "orchestrator_change_applied"
 
 
 State = Literal["loaded", "failed", "switched off"]
@@ -50,10 +46,11 @@ class Plugin(msgspec.Struct):
     def __str__(self) -> str:
         return f"plugin {self.name}: {self.state}" + (f", {self.problem}" if self.problem else "")
 
-    def hook(self, name: str) -> pluggy.HookCaller:
-        """A hook as this one plugin answers it."""
+    @property
+    def applied(self) -> pluggy.HookCaller:
+        """The change hook as this one plugin answers it."""
         assert self.manager is not None
-        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
+        caller: pluggy.HookCaller = self.manager.hook.orchestrator_change_applied
         return caller
 
 
@@ -101,22 +98,6 @@ class Extensions:
         """What `up` says: the plugins that do not work."""
         return tuple(str(plugin) for plugin in self.states() if plugin.state != "loaded")
 
-    async def reviewer(self, name: str) -> Reviewer:
-        """The reviewer that a plugin makes. Raises ReviewerUnusable."""
-        plugin = self._plugins.get(name)
-        if plugin is None or plugin.state != "loaded":
-            problem = plugin.problem if plugin else "it is not in [plugins] enabled, or was put there since the start"
-            raise ReviewerUnusable(f"plugin {name} is not loaded: {problem}", hint="See `orchestrator status`.")
-        make = partial(_made, plugin.hook(REVIEWER))
-        made: Reviewer | None = await self._ask(plugin, make, or_else="failed")
-        if made is None:
-            raise ReviewerUnusable(f"plugin {name} made no reviewer: {plugin.problem or 'it has none'}")
-        return made
-
-    def note(self, name: str, problem: str, *, trace: str = "") -> None:
-        """Record what was wrong with a plugin that stays loaded."""
-        self._fail(self._plugins[name], problem, trace=trace)
-
     def observe(self, recorded: Recorded) -> None:
         """Queue each applied change for the hooks; its `reason` is in the event of its intent."""
         event = recorded.event
@@ -141,13 +122,13 @@ class Extensions:
             while self._waiting:
                 change = self._waiting.popleft()
                 for plugin in self.states():
-                    if plugin.state == "loaded" and plugin.hook(APPLIED).get_hookimpls():
+                    if plugin.state == "loaded" and plugin.applied.get_hookimpls():
                         await self._apply(plugin, change)
             self._more = anyio.Event()
             await self._more.wait()
 
     async def _apply(self, plugin: Plugin, change: AppliedChange) -> None:
-        answers = await self._ask(plugin, partial(plugin.hook(APPLIED), change=change))
+        answers = await self._ask(plugin, partial(plugin.applied, change=change))
         plugin.failures = 0 if answers is not None else plugin.failures + 1
         if plugin.failures >= MOST_FAILURES:
             plugin.state, plugin.problem = "switched off", f"{MOST_FAILURES} failures in a row; {plugin.problem}"
@@ -177,11 +158,6 @@ def _registered(point: EntryPoint) -> pluggy.PluginManager:
     return manager
 
 
-def _made(hook: pluggy.HookCaller) -> Any:
-    answers = hook()
-    return answers[0]() if answers else None
-
-
 def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedChange:
     return AppliedChange(
         seq=recorded.seq,
@@ -205,9 +181,9 @@ MOST_TRACE: Final = 8_000
 class DetachedFailure(Exception):
     """What foreign work raised, as plain text on one line: nobody calls the methods of its exception after this."""
 
-    def __init__(self, kind: str, message: str, trace: str) -> None:
-        super().__init__(f"{kind}: {message}" if message else kind)
-        self.kind, self.trace = kind, trace
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message)
+        self.trace = trace
 
 
 async def run_detached(work: Callable[[], T], *, name: str, timeout_s: float) -> T:
@@ -237,11 +213,9 @@ async def run_detached(work: Callable[[], T], *, name: str, timeout_s: float) ->
 
 def _failure(error: BaseException) -> DetachedFailure:
     """In the thread where it was raised: its own methods may raise again, or hang."""
-    return DetachedFailure(
-        _said(lambda: [type(error).__name__[:MOST_SAID]])[:MOST_SAID],
-        _said(lambda: [str(error)[:MOST_SAID]])[:MOST_SAID],
-        _said(lambda: "".join(traceback.format_exception(error))[-MOST_TRACE:].split("\n")),
-    )
+    kind, message = _said(lambda: [type(error).__name__[:MOST_SAID]]), _said(lambda: [str(error)[:MOST_SAID]])
+    trace = _said(lambda: "".join(traceback.format_exception(error))[-MOST_TRACE:].split("\n"))
+    return DetachedFailure(f"{kind}: {message}" if message else kind, trace)
 
 
 def _said(lines: Callable[[], list[str]]) -> str:

@@ -78,11 +78,7 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     usage: ReviewUsage = ReviewUsage()
 
 
-class ReviewFailure(
-    OrchestratorError,
-    code="review_failed",
-    hint="The daemon's log has the trace; `orchestrator status` says how its plugin is.",
-):
+class ReviewFailure(OrchestratorError, code="review_failed", hint="The daemon's log has the trace."):
     """A reviewer gave nothing that counts; `code` says in which way."""
 
 
@@ -130,7 +126,7 @@ class ReviewReplyInvalid(
 
 _FAILURES: Final[tuple[type[ReviewFailure], ...]] = (ReviewFailure, *ReviewFailure.__subclasses__())
 FAILURES: Final = {failure.code: failure for failure in _FAILURES}
-"""By code. What a plugin raises counts as the nearest."""
+"""By code."""
 
 
 class Reviewer(Protocol):

@@ -1,4 +1,4 @@
-"""A program or a plugin as a reviewer: it sees no secret, and nothing that it answers is taken unchecked."""
+"""A program as a reviewer: it sees no secret, and nothing that it answers is taken unchecked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.conflicts import ReviewUsage
-from orchestrator.core.policy.rules import AskedSettings
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     OverBudget,
@@ -39,18 +39,10 @@ Ask = Callable[[ReviewRequest, float], Awaitable[bytes]]
 
 
 class CheckedReviewer:
-    """One reviewer of a policy, however it is asked."""
+    """One reviewer of a policy that is asked."""
 
-    def __init__(
-        self,
-        settings: AskedSettings,
-        ask: Ask,
-        *,
-        clock: Clock,
-        note: Callable[[str], None] = lambda problem: None,
-    ) -> None:
-        """`note` gets the problem of each answer that can't be used."""
-        self._settings, self._ask, self._clock, self._note = settings, ask, clock, note
+    def __init__(self, settings: ProgramSettings, ask: Ask, *, clock: Clock) -> None:
+        self._settings, self._ask, self._clock = settings, ask, clock
         self._budget = Budget(settings, clock)
         self._places = anyio.CapacityLimiter(settings.max_concurrent)
 
@@ -62,8 +54,6 @@ class CheckedReviewer:
                 return await self._reply(redacted, self._budget.reserve())
         except ReviewFailure as error:
             message = escaped(redacted.clean(error.message))[:MOST_MESSAGE]
-            if isinstance(error, ReviewReplyInvalid):
-                self._note(f"reviewer {self._settings.name}: {message}")
             raise type(error)(f"{self._settings.name}: {message}", hint=error.hint) from error
 
     async def _reply(self, redacted: RedactedRequest, reservation: Reservation) -> ReviewReply:
@@ -132,7 +122,7 @@ class Reservation:
 class Budget:
     """The last hour of one reviewer. It begins anew with the daemon."""
 
-    def __init__(self, settings: AskedSettings, clock: Clock) -> None:
+    def __init__(self, settings: ProgramSettings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
         self._hour: deque[Reservation] = deque()
 

@@ -1,7 +1,6 @@
 """The reviewers that a policy names, made at their first use, and again when their settings change.
 
-A program gets the request as JSON on its standard input, and prints the answer. A plugin is asked in a thread of its
-own, so that one which blocks holds up nobody. A person is not called.
+A program gets the request as JSON on its standard input, and prints the answer. A person is not called.
 """
 
 from __future__ import annotations
@@ -17,16 +16,13 @@ from anyio.abc import Process
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.rules import HumanSettings, PluginSettings, Policy, ProgramSettings, ReviewerSettings
-from orchestrator.extensions.manager import DetachedFailure, Extensions, run_detached
+from orchestrator.core.policy.rules import HumanSettings, Policy, ProgramSettings, ReviewerSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
-    FAILURES,
     Reviewer,
     ReviewerRefused,
     ReviewerTimeout,
     ReviewerUnusable,
-    ReviewFailure,
     ReviewReply,
     ReviewReplyInvalid,
     ReviewRequest,
@@ -46,13 +42,11 @@ class Reviewers(Mapping[str, Reviewer]):
         environment: Mapping[str, str],
         variables_fd: int | None,
         workspace: str,
-        extensions: Extensions,
     ) -> None:
         self._policy = policy
         self._program = partial(
             program_reviewer, clock=clock, environment=environment, variables_fd=variables_fd, workspace=workspace
         )
-        self._plugin = partial(plugin_reviewer, extensions=extensions, clock=clock)
         self._made: dict[str, tuple[ReviewerSettings, Reviewer]] = {}
 
     def __getitem__(self, name: str) -> Reviewer:
@@ -71,13 +65,7 @@ class Reviewers(Mapping[str, Reviewer]):
         return len(self._policy().reviewers)
 
     def _make(self, settings: ReviewerSettings) -> Reviewer:
-        match settings:
-            case ProgramSettings():
-                return self._program(settings)
-            case HumanSettings():
-                return HumanReviewer()
-            case PluginSettings():
-                return self._plugin(settings)
+        return HumanReviewer() if isinstance(settings, HumanSettings) else self._program(settings)
 
 
 class HumanReviewer:
@@ -180,46 +168,3 @@ async def _talk(process: Process, question: bytes, answer: bytearray, errors: by
                 tasks.cancel_scope.cancel()
                 await supervised_process.end(process)
                 return
-
-
-def plugin_reviewer(settings: PluginSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:
-    """The reviewer that a plugin makes; `status` shows its failures."""
-    note = partial(extensions.note, settings.plugin)
-    return CheckedReviewer(settings, partial(_ask_plugin, settings, extensions), clock=clock, note=note)
-
-
-async def _ask_plugin(
-    settings: PluginSettings, extensions: Extensions, request: ReviewRequest, timeout_s: float
-) -> bytes:
-    """The answer of a plugin's reviewer, as programs print it. Raises ReviewFailure, whatever comes out of it."""
-    name, plugin = settings.name, settings.plugin
-    inner = await extensions.reviewer(plugin)
-    try:
-        answer = await run_detached(partial(_answer, inner, request), name=f"reviewer {name}", timeout_s=timeout_s)
-    except TimeoutError as error:
-        extensions.note(plugin, f"reviewer {name}: no answer in {settings.timeout_s:g} s")
-        raise ReviewerTimeout(f"no answer in {settings.timeout_s:g} s") from error
-    except DetachedFailure as error:
-        extensions.note(plugin, f"reviewer {name}: {error}", trace=error.trace)
-        raise ReviewFailure(f"it failed: {error.kind}; the daemon's log has the trace") from error
-    if isinstance(answer, str):
-        raise ReviewReplyInvalid(answer)
-    if len(answer) > MOST_ANSWER_BYTES:
-        raise ReviewReplyInvalid(f"the answer is larger than {MOST_ANSWER_BYTES >> 20} MB")
-    return answer
-
-
-def _answer(inner: Reviewer, request: ReviewRequest) -> bytes | str:
-    """In the plugin's thread: the answer as JSON, or why it is none. Nothing of the plugin's own gets out."""
-    try:
-        reply: object = anyio.run(inner.review, request)
-    except ReviewFailure as error:
-        code = next(code for kind in type(error).__mro__ for code, known in FAILURES.items() if kind is known)
-        reason = error.message if type(error.message) is str else "(no message)"
-        return msgspec.json.encode({"verdict": "failed", "code": code, "reason": escaped(reason[:2000])})
-    if type(reply) is not ReviewReply:
-        return f"the answer is a {escaped(type(reply).__name__)[:100]}"
-    try:
-        return msgspec.json.encode(reply)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return f"the answer can't be read: {escaped(str(error))[:300]}"

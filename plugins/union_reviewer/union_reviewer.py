@@ -1,35 +1,35 @@
-"""Both sides only added lines: keep both."""
+"""Both sides only added lines: keep both. Reads the request on standard input, prints the answer; docs/plugins.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import sys
+from typing import Any
 
-from orchestrator.extensions.hookspecs import hook
-from orchestrator.ports.reviewers import Lines, RegionText, Reviewer, ReviewRegion, ReviewReply, ReviewRequest
+Lines = list[str]
 
 
-class UnionReviewer:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Settles pure additions, and vouches for nothing else."""
+    regions = request["regions"]
+    settled = {region["number"]: union(region["base"], region["current"], region["proposed"]) for region in regions}
+    for number, lines in settled.items():
+        if lines is None:
+            return {"verdict": "reject", "reason": f"region {number}: a side changed or removed lines"}
+    texts = [{"region": number, "lines": lines} for number, lines in settled.items()]
+    return {"verdict": "content", "regions": texts, "reason": "both sides only added lines"}
 
-    async def review(self, request: ReviewRequest) -> ReviewReply:
-        settled = [(region.number, union(region)) for region in request.regions]
-        torn = [number for number, lines in settled if lines is None]
-        if torn:
-            return ReviewReply(verdict="reject", reason=f"region {torn[0]}: a side changed or removed lines")
-        texts = tuple(RegionText(number, lines) for number, lines in settled if lines is not None)
-        return ReviewReply(verdict="content", regions=texts, reason="both sides only added lines")
 
-
-def union(region: ReviewRegion) -> Lines | None:
+def union(base: Lines, current: Lines, proposed: Lines) -> Lines | None:
     """Base lines in place, both additions between them; None where a side did more than add."""
-    current, proposed = added(region.base, region.current), added(region.base, region.proposed)
-    if current is None or proposed is None:
+    ours, theirs = added(base, current), added(base, proposed)
+    if ours is None or theirs is None:
         return None
-    lines: list[str] = []
-    for at, (ours, theirs) in enumerate(zip(current, proposed, strict=True)):
-        lines += together(ours, theirs)
-        lines += region.base[at : at + 1]
-    return tuple(lines)
+    lines: Lines = []
+    for at, both in enumerate(zip(ours, theirs, strict=True)):
+        lines += together(*both)
+        lines += base[at : at + 1]
+    return lines
 
 
 def added(base: Lines, side: Lines) -> list[Lines] | None:
@@ -54,9 +54,12 @@ def together(ours: Lines, theirs: Lines) -> Lines:
     least = min(len(ours_rest), len(theirs_rest))
     tail = next((n for n in range(least) if ours_rest[-1 - n] != theirs_rest[-1 - n]), least)
     end = len(ours_rest) - tail
-    return (*ours[:head], *ours_rest[:end], *theirs_rest[: len(theirs_rest) - tail], *ours_rest[end:])
+    return [*ours[:head], *ours_rest[:end], *theirs_rest[: len(theirs_rest) - tail], *ours_rest[end:]]
 
 
-@hook
-def orchestrator_reviewer() -> Callable[[], Reviewer]:
-    return UnionReviewer
+def main() -> None:
+    json.dump(answer(json.load(sys.stdin)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,76 +7,38 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import pytest
 
-from orchestrator.core.policy.rules import Plugins, PluginSettings, ProgramSettings
-from orchestrator.extensions.manager import Extensions
+from orchestrator.core.policy.rules import ProgramSettings
 from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure
-from orchestrator.review.reviewer_pool import plugin_reviewer, program_reviewer
+from orchestrator.review.reviewer_pool import program_reviewer
 from tests.review.conflicts import conflict
 from tests.review.reviewers import reviewer
 from tests.review.service import Form, edited, message, serving
 
 pytestmark = pytest.mark.anyio
 
-KINDS = ("anthropic", "openai", "program", "plugin")
-PLUGIN = """
-import json
-from orchestrator.extensions.hookspecs import hook
-from orchestrator.ports.reviewers import RegionText, ReviewReply
-
-class R:
-    async def review(self, request):
-        answer = json.loads({answer!r})
-        regions = tuple(RegionText(r["region"], tuple(r["lines"])) for r in answer["regions"])
-        return ReviewReply(verdict=answer["verdict"], regions=regions, reason=answer["reason"])
-
-class Plugin:
-    @hook
-    def orchestrator_reviewer(self):
-        return R
-"""
+KINDS = ("anthropic", "openai", "program")
 
 
 @contextmanager
-def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.MonkeyPatch) -> Iterator[Reviewer]:
+def answering(kind: str, answer: dict[str, Any]) -> Iterator[Reviewer]:
     """A reviewer of this kind, behind which something always says this."""
     said = json.dumps(answer)
-    clock = SystemClock()
     if kind == "program":
         argv = (sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({said!r})")
         settings = ProgramSettings(name="p", argv=argv)
-        yield program_reviewer(settings, clock=clock, environment=os.environ, variables_fd=None, workspace="/nowhere")
-    elif kind == "plugin":
-        (site / "always.py").write_text(PLUGIN.replace("{answer!r}", repr(said)), encoding="utf-8")
-        patch.syspath_prepend(str(site))
-        patch.delitem(sys.modules, "always", raising=False)
-        found = [EntryPoint("always", "always:Plugin", "orchestrator")]
-        extensions = Extensions(Plugins(enabled=("always",), timeout_s=20.0), found=lambda: found)
-        made = plugin_reviewer(PluginSettings(name="g", plugin="always"), extensions, clock=clock)
-        yield _Loading(extensions, made)
+        yield program_reviewer(
+            settings, clock=SystemClock(), environment=os.environ, variables_fd=None, workspace="/nowhere"
+        )
     else:
         form = cast(Form, kind)
         with serving(message(form, answer)) as service:
             yield reviewer(service.url, form)
-
-
-class _Loading:
-    """Loads the plugin before it is asked first."""
-
-    def __init__(self, extensions: Extensions, reviewer: Reviewer) -> None:
-        self._extensions, self._reviewer = extensions, reviewer
-
-    async def review(self, request: Any) -> Any:
-        if not self._extensions.states():
-            await self._extensions.load()
-        return await self._reviewer.review(request)
 
 
 @pytest.fixture(params=KINDS)
@@ -85,15 +47,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("side", ["current", "proposed", "reject"])
-async def test_a_side_or_a_rejection(kind: str, side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_side_or_a_rejection(kind: str, side: str) -> None:
     answer = {"verdict": side, "regions": [], "reason": "because"}
-    with answering(kind, answer, tmp_path, monkeypatch) as asked:
+    with answering(kind, answer) as asked:
         reply = await asked.review(conflict())
     assert (reply.verdict, reply.regions, reply.reason) == (side, (), "because")
 
 
-async def test_lines_for_each_region(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering(kind, edited((1, ["é"]), (2, [])), tmp_path, monkeypatch) as asked:
+async def test_lines_for_each_region(kind: str) -> None:
+    with answering(kind, edited((1, ["é"]), (2, []))) as asked:
         reply = await asked.review(conflict())
     assert (reply.verdict, reply.regions) == ("content", (RegionText(1, ("é",)), RegionText(2, ())))
 
@@ -110,24 +72,20 @@ async def test_lines_for_each_region(kind: str, tmp_path: Path, monkeypatch: pyt
         pytest.param({"verdict": "current", "regions": [{"region": 1, "lines": []}], "reason": ""}, id="both"),
     ],
 )
-async def test_anything_else_is_reply_invalid(
-    kind: str, answer: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with answering(kind, answer, tmp_path, monkeypatch) as asked, pytest.raises(ReviewFailure) as caught:
+async def test_anything_else_is_reply_invalid(kind: str, answer: dict[str, Any]) -> None:
+    with answering(kind, answer) as asked, pytest.raises(ReviewFailure) as caught:
         await asked.review(conflict())
     assert caught.value.code == "review_reply_invalid"
 
 
-async def test_it_may_be_asked_several_times_at_once(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_may_be_asked_several_times_at_once(kind: str) -> None:
     verdicts = []
 
     async def ask(asked: Reviewer) -> None:
         verdicts.append((await asked.review(conflict())).verdict)
 
     answer = {"verdict": "proposed", "regions": [], "reason": ""}
-    with answering(kind, answer, tmp_path, monkeypatch) as asked:
+    with answering(kind, answer) as asked:
         await ask(asked)
         async with anyio.create_task_group() as tasks:
             for _ in range(4):

@@ -1,4 +1,4 @@
-"""A daemon with real reviewers: programs, among them the one that asks a model, and plugins."""
+"""A daemon with real reviewers: programs, among them the one that asks a model."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from typing_extensions import override
 from orchestrator.core.events.conflicts import ReviewUsage
 from orchestrator.daemon import Daemon, parse, serve
 from orchestrator.engine.services import Services
-from orchestrator.extensions.manager import Extensions
 from orchestrator.logs import start_logging
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest
 from orchestrator.workspace.disk import ignore_lease_breaks
@@ -71,7 +70,7 @@ class ReviewedDaemon(Daemon):
     script: Path
 
     @override
-    def _reviewers(self, services: Services, extensions: Extensions) -> Mapping[str, Reviewer]:
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         acts = msgspec.json.decode(self.script.read_bytes(), type=dict[str, list[Act]])
         asked = self.script.with_suffix(".asked")
         return {name: Scripted(name, list(script), asked) for name, script in acts.items()}

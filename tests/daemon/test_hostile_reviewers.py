@@ -98,67 +98,13 @@ async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None
 EVIL = (
     "import asyncio\n"
     "from orchestrator.extensions.hookspecs import hook\n"
-    "from orchestrator.ports.reviewers import *\n"
     "class Base(BaseException): pass\n"
     "class Mute(Exception):\n    def __str__(self): raise KeyboardInterrupt()\n"
-    "def failure(**given):\n    error = ReviewFailure('no')\n    vars(error).update(given)\n    return error\n"
-    "endless = []\nendless.append(endless)\n"
 )
-REVIEWER = (
-    EVIL + "class R:\n    async def review(self, request):\n        {}\n@hook\ndef orchestrator_reviewer(): return R\n"
-)
-ODD: dict[str, tuple[str, str]] = {
-    "verdict": ("return ReviewReply(verdict=object())", "review_reply_invalid"),
-    "listed": ("return ReviewReply(verdict=['current'])", "review_reply_invalid"),
-    "nousage": ("return ReviewReply(verdict='current', usage=None)", "review_reply_invalid"),
-    "typed": ("return ReviewReply(verdict='current', usage=ReviewUsage(model=5))", "review_reply_invalid"),
-    "large": (
-        "return ReviewReply(verdict='current', usage=ReviewUsage(input_tokens=10**4000))",
-        "review_reply_invalid",
-    ),
-    "reason": ("return ReviewReply(verdict='current', reason=object())", "review_reply_invalid"),
-    "text": ("return ReviewReply(verdict='current', reason='\\ud800')", "review_reply_invalid"),
-    "endless": ("return ReviewReply(verdict='content', regions=endless)", "review_reply_invalid"),
-    "keyboard": ("raise KeyboardInterrupt()", "review_failed"),
-    "generator": ("raise GeneratorExit()", "review_failed"),
-    "cancelled": ("raise asyncio.CancelledError()", "review_failed"),
-    "slow": ("raise TimeoutError()", "review_failed"),
-    "own": ("raise Base('x')", "review_failed"),
-    "group": ("raise BaseExceptionGroup('g', [KeyboardInterrupt()])", "review_failed"),
-    "mute": ("raise Mute()", "review_failed"),
-    "exit": ("raise SystemExit(3)", "review_failed"),
-    "code": ("raise failure(code=5)", "review_failed"),
-    "words": ("raise failure(message=object())", "review_failed"),
-    "known": ("raise ReviewerBusy('later')", "reviewer_busy"),
-}
-
-
-def plugged(name: str) -> str:
-    return f'[[reviewer]]\nname = "{name}"\nkind = "plugin"\nplugin = "evil_{name}"\n'
 
 
 def enabled(*names: str) -> str:
     return f"[plugins]\nenabled = {json.dumps(list(names))}\n"
-
-
-async def test_whatever_comes_out_of_a_plugins_reviewer_is_a_failure(base: Path) -> None:
-    for name, (body, _) in ODD.items():
-        put(base / "site", f"evil_{name}", REVIEWER.format(body))
-    policy = route(*ODD, "clerk") + "".join(map(plugged, ODD)) + enabled(*(f"evil_{name}" for name in ODD))
-    with backed(base, policy + program("clerk")) as daemon:
-        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await conflict(alice, bob)
-            assert (await final(bob, number)).status == "applied"
-            failed = await follow(person, "review_failed", seen=len(ODD))
-            assert [event["code"] for event in failed] == [code for _, code in ODD.values()]
-            assert (daemon.workspace / "a.txt").read_text() == SETTLED
-            notes = "\n".join((await person.status()).health.notes)
-            assert "plugin evil_keyboard: loaded, reviewer keyboard: KeyboardInterrupt" in notes
-            assert "plugin evil_cancelled: loaded, reviewer cancelled: CancelledError" in notes
-            assert "plugin evil_typed: loaded, reviewer typed: " in notes
-            assert (await person.journal_rebuild()).ok
-    daemon.start()
-    assert daemon.stop() == 0
 
 
 HOOKS = {

@@ -13,7 +13,7 @@ import pytest
 
 from tests.daemon.backed import LINES, backed, kept, model, program
 from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, conflict, final, follow, route
-from tests.extensions.packages import put, put_shipped
+from tests.extensions.packages import PLUGINS, put, put_shipped
 from tests.review.conflicts import SECRET
 from tests.review.reviewers import KEY
 from tests.review.service import FORMS, Act, Form, edited, message, serving
@@ -140,18 +140,17 @@ async def test_a_program_resolves_a_conflict(base: Path) -> None:
 
 
 async def test_the_shipped_plugins_resolve_additions_and_log_changes(base: Path) -> None:
-    put_shipped(base / "site", "union_reviewer")
     put_shipped(base / "site", "change_log")
     put(base / "site", "broken", "raise ValueError('not today')")
+    argv = [sys.executable, "-I", str(PLUGINS / "union_reviewer" / "union_reviewer.py")]
     policy = (
         route("union")
-        + '[[reviewer]]\nname = "union"\nkind = "plugin"\nplugin = "union_reviewer"\n'
-        + '[plugins]\nenabled = ["union_reviewer", "change_log", "broken"]\n'
+        + f'[[reviewer]]\nname = "union"\nkind = "program"\nargv = {json.dumps(argv)}\n'
+        + '[plugins]\nenabled = ["change_log", "broken"]\n'
     )
     with backed(base, policy) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             notes = "\n".join((await person.status()).health.notes)
-            assert "plugin union_reviewer: loaded" in notes
             assert "plugin change_log: loaded" in notes
             assert "plugin broken: failed, ValueError: not today" in notes
             await alice.write_file("a.txt", "one\n", mode="create")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import tomllib
 from pathlib import Path
 
@@ -30,13 +32,17 @@ class Plugged(RunningDaemon):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("late", "kept"), [("\n", True), ("bob\n", False)], ids=["blank", "not blank"])
-async def test_the_guides_plugin_works_as_written(base: Path, late: str, kept: bool) -> None:
-    policy, project = (block.text for block in blocks(GUIDE, "toml"))
-    (module,) = (block.text for block in blocks(GUIDE, "python"))
+async def test_the_guides_plugin_and_program_work_as_written(base: Path, late: str, kept: bool) -> None:
+    plugins, project, reviewers = (block.text for block in blocks(GUIDE, "toml"))
+    module, program = (block.text for block in blocks(GUIDE, "python"))
     points = tomllib.loads(project)["project"]["entry-points"]["orchestrator"]
-    put(base / "site", "my_reviewer", module, points=points)
+    put(base / "site", "my_plugin", module, points=points)
+    (base / "keeps.py").write_text(program)
+    argv = json.dumps([sys.executable, "-I", str(base / "keeps.py")])
+    reviewers = reviewers.replace('["python3", "/home/me/keeps.py"]', argv)
     daemon = Plugged(base)
-    (daemon.state_dir / "policy.toml").write_text(OPEN + policy.replace("[[route]]\n", '[[route]]\naccept = "auto"\n'))
+    policy = plugins + reviewers.replace("[[route]]\n", '[[route]]\naccept = "auto"\n')
+    (daemon.state_dir / "policy.toml").write_text(OPEN + policy)
     (daemon.workspace / "a.txt").write_text("one\ntwo\nthree\n")
     assert daemon.start().get("ok") is True
     try:

@@ -13,21 +13,10 @@ import anyio
 import pytest
 
 from orchestrator.core.ids import Seq
-from orchestrator.core.policy.rules import Plugins, PluginSettings
+from orchestrator.core.policy.rules import Plugins
 from orchestrator.extensions.hookspecs import AppliedChange
 from orchestrator.extensions.manager import MOST_WAITING, Extensions
-from orchestrator.machine import SystemClock
-from orchestrator.ports.reviewers import (
-    RegionText,
-    ReviewerTimeout,
-    ReviewerUnusable,
-    ReviewFailure,
-    ReviewReplyInvalid,
-)
-from orchestrator.review.checked import CheckedReviewer
-from orchestrator.review.reviewer_pool import plugin_reviewer
-from tests.extensions.packages import put, put_shipped
-from tests.review.conflicts import SECRET, conflict
+from tests.extensions.packages import put
 
 pytestmark = pytest.mark.anyio
 
@@ -138,80 +127,3 @@ async def test_what_waits_is_bounded_and_the_rest_is_counted(site: Path) -> None
     for _ in range(MOST_WAITING + 4):
         extensions.notify(CHANGE)
     assert "not notified of 4 changes" in extensions.notes()[-1]
-
-
-# --- reviewers out of plugins -----------------------------------------------------------
-
-REVIEWER = (
-    HOOK + "from orchestrator.ports.reviewers import *\nimport threading\n"
-    "class R:\n    async def review(self, request):\n        {}\n"
-    "@hook\ndef orchestrator_reviewer(): return R\n"
-)
-
-
-async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> CheckedReviewer:
-    put(site, "plugged", REVIEWER.format(body))
-    settings = PluginSettings(name="r", plugin="plugged", timeout_s=timeout_s)
-    return plugin_reviewer(settings, await loaded(site, "plugged"), clock=SystemClock())
-
-
-async def test_its_answer_is_checked_and_secrets_stay_hidden_from_it(site: Path) -> None:
-    body = (
-        "assert 'ghp_' not in repr(request); "
-        "return ReviewReply(verdict='content', "
-        "regions=tuple(RegionText(r.number, r.current) for r in request.regions))"
-    )
-    reply = await (await fenced(site, body)).review(conflict(secret=True))
-    assert reply.regions[0] == RegionText(1, ("limit = 2", f"token = '{SECRET}'"))
-
-
-@pytest.mark.parametrize(
-    ("body", "error", "says"),
-    [
-        pytest.param("raise ValueError('x')", ReviewFailure, "ValueError", id="fails"),
-        pytest.param("raise SystemExit(1)", ReviewFailure, "SystemExit", id="exits"),
-        pytest.param("raise ReviewFailure('not today')", ReviewFailure, "not today", id="says no"),
-        pytest.param("return 'yes'", ReviewReplyInvalid, "str", id="no reply"),
-        pytest.param(
-            "return ReviewReply(verdict='content', regions=(RegionText(5, ()),))",
-            ReviewReplyInvalid,
-            "no region 5",
-            id="wrong region",
-        ),
-        pytest.param("return ReviewReply(verdict='content')", ReviewReplyInvalid, "lacks", id="no regions"),
-        pytest.param("threading.Event().wait()", ReviewerTimeout, "0.5 s", id="blocks"),
-    ],
-)
-async def test_what_comes_out_is_a_failure(site: Path, body: str, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        await (await fenced(site, body, 0.5 if "wait" in body else 20.0)).review(conflict())
-
-
-@pytest.mark.parametrize("raised", ["asyncio.CancelledError()", "TimeoutError()", "KeyboardInterrupt()"])
-async def test_what_it_raises_is_never_taken_for_our_own(site: Path, raised: str) -> None:
-    inner = await fenced(site, f"import asyncio; raise {raised}")
-    with anyio.CancelScope() as scope, pytest.raises(ReviewFailure, match="failed") as caught:
-        await inner.review(conflict())
-    assert not scope.cancelled_caught
-    assert type(caught.value) is ReviewFailure
-
-
-async def test_our_own_cancellation_goes_through(site: Path) -> None:
-    inner = await fenced(site, "threading.Event().wait()")
-    with anyio.move_on_after(0.2) as scope:
-        await inner.review(conflict())
-    assert scope.cancelled_caught
-
-
-async def test_one_that_is_not_loaded(site: Path) -> None:
-    settings = PluginSettings(name="r", plugin="absent")
-    with pytest.raises(ReviewerUnusable, match="absent"):
-        await plugin_reviewer(settings, await loaded(site), clock=SystemClock()).review(conflict())
-
-
-async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CHANGE_LOG_FILE", str(tmp_path / "log"))
-    put_shipped(site, "change_log")
-    settings = PluginSettings(name="r", plugin="change_log")
-    with pytest.raises(ReviewerUnusable, match="has none"):
-        await plugin_reviewer(settings, await loaded(site, "change_log"), clock=SystemClock()).review(conflict())

@@ -13,7 +13,6 @@ from model_reviewer.__main__ import arguments, parse
 
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import ProgramSettings
-from orchestrator.ports.reviewers import ReviewRegion
 from tests.extensions.packages import PLUGINS
 
 
@@ -30,7 +29,7 @@ UNION = module("union_reviewer")
 
 
 def union(base: str, current: str, proposed: str) -> str | None:
-    lines = UNION.union(ReviewRegion(number=1, base=tuple(base), current=tuple(current), proposed=tuple(proposed)))
+    lines = UNION.union(list(base), list(current), list(proposed))
     return None if lines is None else "".join(lines)
 
 
@@ -73,8 +72,11 @@ def test_the_model_reviewers_policy_is_one() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["union_reviewer", "change_log"])
-def test_each_says_what_to_put_into_the_policy(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [("union_reviewer", 'argv = ["orchestrator-union-reviewer"]'), ("change_log", 'enabled = ["change_log"]')],
+)
+def test_each_says_what_to_put_into_the_policy(name: str, setting: str) -> None:
     readme = (PLUGINS / name / "README.md").read_text(encoding="utf-8")
-    assert re.search(rf'enabled = \["{name}"\]', readme)
+    assert setting in readme
     assert f"pip install ./plugins/{name}" in readme

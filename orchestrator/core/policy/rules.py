@@ -148,10 +148,14 @@ class HumanSettings(
     name: Name
 
 
-class AskedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every `[[reviewer]]` has that is asked. A limit of 0 is none."""
+class ProgramSettings(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="program"
+):
+    """A `[[reviewer]]` that is a program, started for each review. A limit of 0 is none."""
 
     name: Name
+    argv: Arguments
+    env: Variables = ()  # names of variables that `up` passes on for the program; the daemon has none of them
     timeout_s: Timeout = 120.0  # for one review, its repair included
     max_concurrent: Annotated[int, Meta(ge=1, le=64)] = 2
     max_tokens: Tokens = 0  # of one review, as the reviewer says
@@ -160,20 +164,7 @@ class AskedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_cost_usd_per_hour: Usd = 0.0
 
 
-class ProgramSettings(AskedSettings, frozen=True, kw_only=True, tag_field="kind", tag="program"):
-    """A program that is started for each review."""
-
-    argv: Arguments
-    env: Variables = ()  # names of variables that `up` passes on for the program; the daemon has none of them
-
-
-class PluginSettings(AskedSettings, frozen=True, kw_only=True, tag_field="kind", tag="plugin"):
-    """A plugin that makes a reviewer."""
-
-    plugin: Annotated[str, Meta(extra={"check": plugin_problem})]
-
-
-ReviewerSettings = ProgramSettings | HumanSettings | PluginSettings
+ReviewerSettings = ProgramSettings | HumanSettings
 
 
 class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.rules import HumanSettings, Plugins, PluginSettings, ProgramSettings
+from orchestrator.core.policy.rules import HumanSettings, Plugins, ProgramSettings
 
 TEXT = """\
 name = "team"
@@ -33,13 +33,8 @@ env = ["REVIEW_KEY"]
 name = "desk"
 kind = "human"
 
-[[reviewer]]
-name = "union"
-kind = "plugin"
-plugin = "union_reviewer"
-
 [plugins]
-enabled = ["union_reviewer"]
+enabled = ["change_log"]
 timeout_s = 2
 """
 
@@ -60,9 +55,8 @@ def test_each_kind_is_read() -> None:
         ),
         ProgramSettings(name="script", argv=("/usr/bin/review", "--quick"), env=("REVIEW_KEY",)),
         HumanSettings(name="desk"),
-        PluginSettings(name="union", plugin="union_reviewer"),
     )
-    assert policy.plugins == Plugins(enabled=("union_reviewer",), timeout_s=2.0)
+    assert policy.plugins == Plugins(enabled=("change_log",), timeout_s=2.0)
 
 
 def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
@@ -98,12 +92,12 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         ),
         pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "line 4", id="twice"),
         pytest.param('"desk"', '"person"', 23, "reviewer[3].name", "kept for people", id="person"),
-        pytest.param('plugin = "union_reviewer"', "", 26, "reviewer[4].plugin", "missing", id="missing"),
-        pytest.param('["union_reviewer"]', '"union_reviewer"', 32, "plugins.enabled", "list", id="enabled"),
+        pytest.param('name = "desk"\n', "", 22, "reviewer[3].name", "missing", id="missing"),
+        pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "list", id="enabled"),
         pytest.param(
-            "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 33, "plugins.env[1]", "not its value", id="plugins env"
+            "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 28, "plugins.env[1]", "not its value", id="plugins env"
         ),
-        pytest.param("timeout_s = 2", "time = 2", 33, "plugins.time", "unknown", id="plugins' key"),
+        pytest.param("timeout_s = 2", "time = 2", 28, "plugins.time", "unknown", id="plugins' key"),
     ],
 )
 def test_what_is_wrong_is_named_by_line_and_key(old: str, new: str, line: int, key: str, says: str) -> None:
