@@ -48,8 +48,8 @@ demo: $(STAMP) ## two agents share a copy of REPO (default: this project), told 
 bench: $(STAMP) ## ratios beside the peers, in one run
 	$(BIN)/python -m tests.benchmarks
 
-soak: $(STAMP) ## long random runs: kills at random moments, every fault, thousands of merges
-	$(BIN)/python -m pytest -n auto --dist worksteal -m soak tests/crash tests/journal tests/daemon tests/core
+soak: $(STAMP) ## the long series: kills at random moments, every fault and operation, thousands of merges
+	$(BIN)/python -m pytest -n auto --dist worksteal -m soak
 
 load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs the machine for itself
 	$(BIN)/python -m pytest -m load tests/daemon

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.api.results import ChangeAnswer
@@ -204,6 +205,13 @@ ROLLBACK = Operation(
     emptied="below",
 )
 OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, DELETE_TREE, ROLLBACK)
+FIRST = (CREATE_BELOW, EDIT, DELETE, MOVE, SEVERAL)
+"""Between them they take every step of a change; the others repeat those on more files."""
+
+
+def marks_of(operation: Operation) -> list[pytest.MarkDecorator]:
+    """The long series run all operations, the others the first ones."""
+    return [] if operation in FIRST else [pytest.mark.soak]
 
 
 def nth(step: str, operation: Operation, *, half: int = 1) -> str:

@@ -173,8 +173,8 @@ async def at_each_call_in_turn(base: Path, operation: Operation, fault: Fault, *
 
 
 LONG: tuple[tuple[str, Fault], ...] = (
-    *((name, fault) for name in ("several", "rollback") for fault in ("EIO", "dead")),
-    *((name, "dead") for name in ("move_tree", "delete_tree")),
+    *((name, fault) for name in ("revert", "several", "rollback") for fault in ("EIO", "dead")),
+    *((name, fault) for name in ("move_tree", "delete_tree") for fault in ("EIO", "EMFILE", "dead")),
 )
 """They make hundreds of calls, most of which others of the same operation make as well."""
 

@@ -25,6 +25,7 @@ from tests.crash.scenarios import (
     Operation,
     about_files,
     content,
+    marks_of,
     nth,
     outcomes,
 )
@@ -63,7 +64,7 @@ ROWS = (
 )
 RECOVERED = ("swapped", "directory_synced", "written", "txn_open:change_applied")
 TWO = [
-    pytest.param(row, op, id=f"{row.number}-{op.name}")
+    pytest.param(row, op, id=f"{row.number}-{op.name}", marks=marks_of(op))
     for row in ROWS
     for op in OPERATIONS
     if op.writes_temp or not row.needs_temp
@@ -131,7 +132,7 @@ async def test_killed_before_the_intent(ground: Ground) -> None:
         await sent_again_is_done_once(ground, EDIT, False)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", [pytest.param(op, id=op.name, marks=marks_of(op)) for op in OPERATIONS])
 async def test_recovery_reports_what_the_call_would_have_reported(base: Path, operation: Operation) -> None:
     reported = []
     for number, step in enumerate(("written", "txn_committed:change_applied")):

@@ -255,6 +255,7 @@ PROMISES: tuple[tuple[str, Mutation, Check], ...] = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("mutation", "check"), [pytest.param(m, c, id=name) for name, m, c in PROMISES])
 async def test_without(base: Path, mutation: Mutation, check: Check, monkeypatch: Patch) -> None:
     make = mutation(monkeypatch)

@@ -48,6 +48,7 @@ BAD: dict[str, tuple[Callable[[Form], Act], str]] = {
 }
 
 
+@pytest.mark.soak
 async def test_a_service_that_says_what_overflows_hands_on_to_the_next(base: Path) -> None:
     """By the quicker one of the two programs to start; tests/review has both forms."""
     with ExitStack() as stack:

@@ -100,6 +100,7 @@ FAILS: dict[str, tuple[Form, Act, str]] = {
 }
 
 
+@pytest.mark.soak
 async def test_a_model_that_fails_hands_on_to_the_next(base: Path) -> None:
     with ExitStack() as stack:
         policy = route(*FAILS, "good")

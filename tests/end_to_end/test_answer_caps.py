@@ -26,7 +26,20 @@ LIMITS = (
     Limit("somebody-else", options=("--structured",), bytes=12_000),
     Limit("opencode", "1.18.33", options=("--structured",), bytes=51_200, lines=2_000),
 )
-LIMITED = pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.name} {limit.version} {limit.options}")
+OF_EACH_KIND = ("somebody-else", "gemini-cli-mcp-client", "opencode")
+"""Limits in bytes, in characters and in lines; those of other clients differ in size only."""
+
+LIMITED = pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param(
+            limit,
+            id=f"{limit.name} {limit.version} {limit.options}",
+            marks=[] if limit.name in OF_EACH_KIND and not limit.options else [pytest.mark.soak],
+        )
+        for limit in LIMITS
+    ],
+)
 
 BIG = "".join(f'{n}: "quoted" \\ and \u00e4\u4f60\U0001f600, line {n}\n' for n in range(1, 6_001))
 SHORT_LINES = "x\n" * 6_000

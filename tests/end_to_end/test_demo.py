@@ -51,6 +51,7 @@ def test_on_this_project() -> None:
     reported_all(played(ROOT))
 
 
+@pytest.mark.soak
 def test_on_a_small_repository_with_a_makefile(base: Path) -> None:
     repository = base / "small"
     repository.mkdir()
@@ -68,6 +69,7 @@ def test_on_a_small_repository_with_a_makefile(base: Path) -> None:
     assert {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.soak
 def test_on_a_folder_with_nothing_suitable(base: Path) -> None:
     folder = base / "bare"
     folder.mkdir()

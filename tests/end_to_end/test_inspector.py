@@ -14,6 +14,8 @@ import pytest
 
 from tests.end_to_end.workspace_factory import CORE, TIMEOUT_S, Place
 
+pytestmark = pytest.mark.soak
+
 PACKAGE = "@modelcontextprotocol/inspector"
 VERSION = "0.15.0"
 

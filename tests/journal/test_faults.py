@@ -144,9 +144,9 @@ async def holds(state_dir: Path, reported: Reported) -> None:
 FAILING = [
     pytest.param("error", frozenset({"write"}), False, id="write fails"),
     pytest.param("half", frozenset({"write"}), True, id="write of one half, from then on", marks=pytest.mark.soak),
-    pytest.param("half", frozenset({"write"}), False, id="write of one half"),
+    pytest.param("half", frozenset({"write"}), False, id="write of one half", marks=pytest.mark.soak),
     pytest.param("full", frozenset({"write"}), True, id="no space, from then on", marks=pytest.mark.soak),
-    pytest.param("full", frozenset({"write"}), False, id="no space"),
+    pytest.param("full", frozenset({"write"}), False, id="no space", marks=pytest.mark.soak),
     pytest.param("error", frozenset({"sync"}), True, id="sync fails, from then on"),
     pytest.param("error", frozenset({"sync"}), False, id="sync fails"),
     pytest.param("error", frozenset({"truncate"}), True, id="truncate fails"),
