@@ -5,47 +5,47 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+from tests.daemon import forked_process
 from tests.daemon.daemon_process import RunningDaemon
 
 
-def command(daemon: RunningDaemon, *arguments: str, approver: str = "") -> tuple[int, dict[str, Any]]:
-    """Run a command with --json; its exit code, and what it printed."""
-    env = {**daemon.env, "ORCHESTRATOR_APPROVER": approver} if approver else daemon.env
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace), "--json"],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
+def cli_bytes(
+    daemon: RunningDaemon, *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> CompletedProcess[bytes]:
+    """Run a command on the daemon's workspace, without a terminal."""
+    return forked_process.run(
+        ("orchestrator", *arguments, "--workspace", str(daemon.workspace)),
+        env={**daemon.env, "PYTHONPATH": os.getcwd(), **(env or {})},
+        cwd=cwd or daemon.base,
+        timeout=120,
     )
+
+
+def cli(daemon: RunningDaemon, *arguments: str, **env: str) -> tuple[int, str]:
+    """Run a command; its exit code, and all that it printed."""
+    done = cli_bytes(daemon, *arguments, env=env)
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+def command(
+    daemon: RunningDaemon, *arguments: str, cwd: Path | None = None, approver: str = ""
+) -> tuple[int, dict[str, Any]]:
+    """Run a command with --json; its exit code, and what it printed."""
+    env = {"ORCHESTRATOR_APPROVER": approver} if approver else {}
+    done = cli_bytes(daemon, *arguments, "--json", cwd=cwd, env=env)
     assert done.stdout, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, answer
 
 
 def run(daemon: RunningDaemon, *args: str, editor: str = "", code: str = "") -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", "conflicts", *args, "--workspace", str(daemon.workspace)],
-        env={
-            **daemon.env,
-            "PYTHONPATH": os.getcwd(),
-            "EDITOR": editor,
-            "VISUAL": editor,
-            "ORCHESTRATOR_APPROVER": code,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-    return done.returncode, done.stdout + done.stderr
+    """Run one of the commands about conflicts."""
+    return cli(daemon, "conflicts", *args, EDITOR=editor, VISUAL=editor, ORCHESTRATOR_APPROVER=code)
 
 
 def shown(daemon: RunningDaemon, number: str) -> str:

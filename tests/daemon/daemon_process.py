@@ -101,7 +101,7 @@ class RunningDaemon:
 
     def _fork(self, options: tuple[str, ...], ready: int, variables: int | None, log: int) -> ForkedProcess:
         descriptors = {"--ready-fd": ready} if variables is None else {"--ready-fd": ready, "--variables-fd": variables}
-        return ForkedProcess((*self._module[1:], *options), descriptors, env=self.env, log=log)
+        return ForkedProcess((*self._module[1:], *options), descriptors, env=self.env, out=log, err=log)
 
     @property
     def log(self) -> str:

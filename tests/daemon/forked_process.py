@@ -9,6 +9,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
@@ -34,13 +35,21 @@ class ForkedProcess:
     """As `subprocess.Popen`: its `pid` and `returncode`, signals, and the wait for its end."""
 
     def __init__(
-        self, command: tuple[str, ...], descriptors: Mapping[str, int], *, env: Mapping[str, str], log: int
+        self,
+        command: tuple[str, ...],
+        descriptors: Mapping[str, int],
+        *,
+        env: Mapping[str, str],
+        out: int,
+        err: int,
+        cwd: Path = ROOT,
     ) -> None:
         """Run the module `command[0]`; each of `descriptors` follows the option that names it."""
         handed = {option: Descriptor(fd) for option, fd in descriptors.items()}
+        printed = (Descriptor(out), Descriptor(err))
         with contextlib.chdir(ROOT):  # where it finds what it imports
             forkserver.ensure_running()
-        self._process = FORKS.Process(target=_run, args=(command, handed, dict(env), Descriptor(log)))
+        self._process = FORKS.Process(target=_run, args=(command, handed, dict(env), printed, cwd))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -75,12 +84,28 @@ def _received(duplicate: Any) -> Descriptor:
     return Descriptor(duplicate.detach())
 
 
+def run(
+    command: tuple[str, ...], *, env: Mapping[str, str], cwd: Path, timeout: float
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the module `command[0]` to its end, with nothing on its standard input."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = ForkedProcess(command, {}, env=env, out=out.fileno(), err=err.fileno(), cwd=cwd)
+        code = process.wait(timeout)
+        printed = [os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0) for file in (out, err)]
+    return subprocess.CompletedProcess(command, code, *printed)
+
+
 def _run(
-    command: tuple[str, ...], descriptors: Mapping[str, Descriptor], env: Mapping[str, str], log: Descriptor
+    command: tuple[str, ...],
+    descriptors: Mapping[str, Descriptor],
+    env: Mapping[str, str],
+    printed: tuple[Descriptor, Descriptor],
+    cwd: Path,
 ) -> None:
-    for number in (1, 2):
-        os.dup2(log.fd, number)
-    os.close(log.fd)
+    for number, to in enumerate(printed, 1):
+        os.dup2(to.fd, number)
+        os.close(to.fd)
+    os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))

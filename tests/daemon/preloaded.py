@@ -11,7 +11,8 @@ import anyio._backends._asyncio
 import cryptography.hazmat.primitives.asymmetric.ed25519
 import uvloop
 
-import orchestrator.__main__
+import orchestrator.clients.cli
+import orchestrator.clients.python
 import orchestrator.daemon
 import orchestrator.servers.mcp
 

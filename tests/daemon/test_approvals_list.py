@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -35,9 +34,9 @@ async def test_many_large_approvals_are_listed_by_pages(daemon: RunningDaemon) -
         with pytest.raises(RemoteError) as refused:
             await person.approvals_list(cursor="x")
         assert refused.value.code == "invalid_parameter"
-    whole = cli(daemon, "--json", "--limit", "3")
+    _, whole = cli(daemon, "approvals", "list", "--json", "--limit", "3")
     assert [item["approval"] for item in json.loads(whole)["approvals"]] == asked[:3]
-    assert f"3 of 70; go on with --cursor {asked[2]}" in cli(daemon, "--limit", "3")
+    assert f"3 of 70; go on with --cursor {asked[2]}" in cli(daemon, "approvals", "list", "--limit", "3")[1]
 
 
 async def test_an_approval_shows_all_that_the_yes_is_for(daemon: RunningDaemon) -> None:
@@ -57,8 +56,8 @@ async def test_an_approval_shows_all_that_the_yes_is_for(daemon: RunningDaemon) 
         cut = await person.approvals_show(long)
         assert cut.diff_truncated
         assert (cut.diff or "").count("\n") == 20_000
-    assert "the diff goes on" not in cli(daemon, command=("show", short))
-    assert cli(daemon, command=("show", long)).endswith("… the diff goes on\n")
+    assert "the diff goes on" not in cli(daemon, "approvals", "show", short)[1]
+    assert cli(daemon, "approvals", "show", long)[1].endswith("… the diff goes on\n")
 
 
 async def test_an_approval_shows_created_and_binary_files_too(daemon: RunningDaemon) -> None:
@@ -84,17 +83,3 @@ async def test_an_approval_says_which_files_changed_since_it_was_asked_for(daemo
         (daemon.workspace / "a.txt").write_text("three\n")
         await person.read_file("a.txt")
         assert (await person.approvals_show(asked.approval)).changed_since == ("a.txt",)
-
-
-def cli(daemon: RunningDaemon, *options: str, command: tuple[str, ...] = ("list",)) -> str:
-    line = [
-        sys.executable,
-        "-m",
-        "orchestrator",
-        "--workspace",
-        str(daemon.workspace),
-        "approvals",
-        *command,
-        *options,
-    ]
-    return subprocess.run(line, env=daemon.env, capture_output=True, text=True, check=True).stdout

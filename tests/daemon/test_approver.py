@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from orchestrator.api.locations import PROTOCOL
 from orchestrator.clients.python import RemoteError
+from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -35,22 +34,11 @@ async def test_it_is_made_once_and_replaced_with_the_old_one(daemon: RunningDaem
 async def test_a_lost_code_is_replaced_by_the_owner_while_nothing_runs(daemon: RunningDaemon) -> None:
     lost = await daemon.make_approver()
 
-    def reset() -> subprocess.CompletedProcess[str]:
-        options = ["--workspace", str(daemon.workspace), "--json"]
-        return subprocess.run(
-            [sys.executable, "-m", "orchestrator", *options, "approver", "reset"],
-            env=daemon.env,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-
-    assert reset().returncode == 1  # a daemon runs, so the old code is asked for
+    assert command(daemon, "approver", "reset")[0] == 1  # a daemon runs, so the old code is asked for
     assert daemon.stop() == 0
-    made = reset()
-    assert made.returncode == 0, made.stderr
-    code = json.loads(made.stdout)["approver_code"]
+    exit_code, made = command(daemon, "approver", "reset")
+    assert exit_code == 0, made
+    code = made["approver_code"]
     daemon.start()
     async with daemon.client() as person:
         with pytest.raises(RemoteError):

@@ -146,7 +146,14 @@ def lose_both(daemon: RunningDaemon) -> None:
     lose_the_location(daemon)
 
 
-@pytest.mark.parametrize("lose", [lose_the_socket, lose_its_folder, lose_the_location, lose_both])
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lose_the_socket,
+        lose_the_location,
+        *(pytest.param(how, marks=pytest.mark.soak) for how in (lose_its_folder, lose_both)),
+    ],
+)
 def test_what_was_lost_comes_back_and_every_command_waits_for_it(
     daemon: RunningDaemon, lose: Callable[[RunningDaemon], None]
 ) -> None:

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
 
 WRITERS = (("journal", "checkpoint"), ("journal", "export"))
-
-
-def run(daemon: RunningDaemon, *words: str, cwd: Path) -> tuple[int, dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", *words, "--workspace", str(daemon.workspace), "--json"],
-        env={**daemon.env, "PYTHONPATH": os.getcwd()},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-    return done.returncode, json.loads(done.stdout or "{}")
 
 
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
@@ -50,7 +30,7 @@ def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str
     (daemon.workspace / "sub").mkdir()
     (outside / "linked").symlink_to(daemon.workspace)
     (outside / "dangling").symlink_to(daemon.workspace / "out")
-    code, reported = run(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
+    code, reported = command(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
     assert (code, reported["code"]) == (1, "output_path_refused")
     assert applies in reported["message"]
     assert "outside of the workspace" in reported["hint"]
@@ -61,24 +41,24 @@ def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str
 
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
 def test_beside_them(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
-    assert run(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 0
+    assert command(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 0
     assert (daemon.base / "out").stat().st_size > 0
 
 
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
 def test_never_over_a_file(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
     (daemon.base / "out").write_text("older")
-    assert run(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 2
+    assert command(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 2
     assert (daemon.base / "out").read_text() == "older"
 
 
 def test_an_export_is_its_owners(daemon: RunningDaemon) -> None:
-    assert run(daemon, "journal", "export", "--out", "out", cwd=daemon.base)[0] == 0
+    assert command(daemon, "journal", "export", "--out", "out", cwd=daemon.base)[0] == 0
     assert (daemon.base / "out").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_refused_export_leaves_nothing(daemon: RunningDaemon) -> None:
-    assert run(daemon, "journal", "export", "--since", "yesterday", "--out", "out", cwd=daemon.base)[0] == 1
+    assert command(daemon, "journal", "export", "--since", "yesterday", "--out", "out", cwd=daemon.base)[0] == 1
     assert not (daemon.base / "out").exists()
 
 
@@ -86,6 +66,6 @@ def test_a_refused_export_leaves_nothing(daemon: RunningDaemon) -> None:
 def test_no_tree_is_rebuilt_into_either(daemon: RunningDaemon, into: str) -> None:
     (daemon.base / "linked").symlink_to(daemon.state_dir)
     more = ("--to", "current", "--into", str(daemon.base / into))
-    code, reported = run(daemon, "replay", *more, cwd=daemon.base)
+    code, reported = command(daemon, "replay", *more, cwd=daemon.base)
     assert (code, reported["code"]) == (1, "output_path_refused"), reported
     assert not (daemon.base / into).exists()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.core.events.chain import parse_checkpoint
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -26,20 +25,6 @@ pytestmark = pytest.mark.anyio
 def daemon(base: Path) -> Iterator[RunningDaemon]:
     with running(base) as started:
         yield started
-
-
-def cli(daemon: RunningDaemon, *arguments: str, **env: str) -> tuple[int, str]:
-    """One command of the command line; its exit code and all that it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace)],
-        env={**daemon.env, "PYTHONPATH": os.getcwd(), **env},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 async def checkpoints(person: FileAccess) -> list[dict[str, Any]]:
