@@ -18,8 +18,6 @@ CODECS = {
     "utf-16-be": ("utf-16-be", b"\xfe\xff"),
     "latin-1": ("latin-1", b""),
     "cp1252": ("cp1252", b""),
-    "shift_jis": ("shift_jis", b""),
-    "gb18030": ("gb18030", b""),
 }
 """By the name that callers see: the codec of Python, and the byte order mark."""
 
@@ -30,8 +28,6 @@ WORDS = {
     "utf-16-be": ("größe", "日本 €", "naïve 😀 \u010a\u0d0a"),
     "latin-1": ("größe", "été à la mer", "naïve café"),
     "cp1252": ("größe – 5 €", "“deux” … 5 €", "it’s naïve"),
-    "shift_jis": ("設定ファイル", "これは日本語のコメントです", "表示能力ソ"),
-    "gb18030": ("配置文件", "这是一个中文注释", "镕㐀 中文"),
 }
 """Three for each: what the file holds, what an edit writes, and what another writes."""
 

@@ -28,6 +28,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.charsets import named
 from orchestrator.core.text.encoding import (
+    DAMAGE,
     EMPTY,
     Document,
     Edit,
@@ -289,6 +290,9 @@ def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncod
     if error.uncertain:
         why = f"{character} can't be written, for it is not certain that the file's encoding is {error.encoding}"
         hint = "Write it in ASCII, for example as an escape, or save the file as UTF-8 first."
+    elif error.character == DAMAGE:
+        why = "it holds bytes that are no character, shown as U+FFFD, and only a part of it was changed"
+        hint = f"Replace line {error.line} by one without U+FFFD, or leave it as it is."
     else:
         why = f"its encoding, {error.encoding}, cannot hold {character}"
         hint = f"Write that character another way in line {error.line}, for example as an escape."

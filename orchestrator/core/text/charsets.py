@@ -1,37 +1,23 @@
 """The supported encodings, and the detection of a file's encoding from its bytes.
 
-Of a guess, characters speak for the encoding and against it. Only where too little speaks for it is it in doubt.
+Beside Unicode, Latin letters are read. Of a guess, characters speak for it and against it; where too little speaks for
+it, it is in doubt.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
-import msgspec
+Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252"]
+"""As callers see them. Both kinds of UTF-16 and `utf-8-sig` begin with a byte order mark."""
 
-Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "shift_jis", "gb18030"]
-"""As callers see them. Both kinds of UTF-16 and `utf-8-sig` begin with a byte order mark; `shift_jis` is
-Windows' (cp932), which is what the files of that name hold."""
-
-Legacy = Literal["latin-1", "cp1252", "shift_jis", "gb18030"]
+Legacy = Literal["latin-1", "cp1252"]
 """Those that nothing in the bytes gives away."""
 
 LEGACY: Final[tuple[Legacy, ...]] = get_args(Legacy)
-
-CODECS: Final[Mapping[Encoding, str]] = {
-    "utf-8": "utf-8",
-    "utf-8-sig": "utf-8",
-    "utf-16-le": "utf-16-le",
-    "utf-16-be": "utf-16-be",
-    "latin-1": "latin-1",
-    "cp1252": "cp1252",
-    "shift_jis": "cp932",
-    "gb18030": "gb18030",
-}
-"""Python's names, for the bytes after the mark."""
 
 MARKS: Final[Mapping[Encoding, bytes]] = {
     "utf-8-sig": b"\xef\xbb\xbf",
@@ -52,17 +38,8 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
 RUN: Final = re.compile(r"[^\x00-\x7f]+")
 """A run of characters beyond ASCII."""
-_ODD: Final[Mapping[Legacy, re.Pattern[str]]] = {
-    "shift_jis": re.compile("[\x80\xa0\uf8f0-\uf8ff\ue000-\uf8ef]"),
-    "gb18030": re.compile("[\x80-\x9f\ue000-\uf8ff\ufffe\uffff]"),
-}
-"""Characters that the codec has for bytes that no text in this encoding has; private ones too."""
-LEAST_DOUBLE: Final = 2
-"""Two-byte characters; no other encoding has the commonest ones of Shift-JIS at these bytes."""
-LEAST_HANZI: Final = 4
-"""Of GB18030, at whose bytes EUC-JP and EUC-KR have their own."""
 TIMES_MORE: Final = 4
-"""So many must speak for an encoding where one speaks against it."""
+"""So many letters and signs must speak for a guess where one speaks against it."""
 
 _WORD = re.compile(r"[^\W\d_²³¹¼½¾ªºµ]+")
 _PART = re.compile(r"[A-ZÀ-ÖØ-ÞŠŽŒŸß]*[a-zà-öø-ÿšžœ]+|[A-ZÀ-ÖØ-ÞŠŽŒŸß]+|.")
@@ -74,8 +51,6 @@ _SIGN = re.compile(
 """Signs as Latin text has them; before a letter the bytes of some would be half of a kanji."""
 
 _LATIN_SIGNS = re.compile(r"[¿¡«“‘’]?[À-ÖØ-öø-ÿ]*[€“”‘’–—…•\xa0§©«®°·»£]*")
-_KANA = re.compile("[\u3041-\u30fe]")
-_NARROW = re.compile("[\uff61-\uff9f]")
 
 
 def marked(data: bytes) -> Encoding | None:
@@ -89,10 +64,15 @@ def legacy(name: str | None) -> tuple[Legacy | None, bool]:
     return next((encoding for encoding in LEGACY if encoding == plain), None), plain != name
 
 
+def codec_of(encoding: Encoding) -> str:
+    """Python's name, for the bytes after the mark."""
+    return encoding.removesuffix("-sig")
+
+
 def holds(data: bytes, encoding: Encoding) -> str | None:
     """The text of the bytes after the mark, if every one of them is part of a character."""
     try:
-        return decoded(data, CODECS[encoding])
+        return decoded(data, codec_of(encoding))
     except UnicodeDecodeError:
         return None
 
@@ -134,54 +114,18 @@ def slightly_damaged(body: bytes, *, most: int) -> bool:
 def guess(data: bytes) -> tuple[Legacy, bool]:
     """The likeliest encoding of bytes that are no UTF-8 and have no mark, and whether it may be relied on.
 
-    A two-byte encoding must hold all of the bytes, and more must speak for it in a sample than for Latin letters.
-    Those are cp1252 where there are C1 bytes that it defines, else latin-1, which holds anything.
+    It is cp1252 where there are C1 bytes that it defines, else latin-1, which holds anything.
     Cost: O(len(data)) in C, and O(SAMPLE_BYTES).
     """
-    best: Legacy = "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
-    sample = _sample(data)
-    most = _of_latin(sample.decode(best, "ignore"))
-    for encoding, evidence_of in _EVIDENCE.items():
-        text = holds(data, encoding)
-        if text is None or _ODD[encoding].search(text):
-            continue
-        evidence = evidence_of(sample.decode(CODECS[encoding], "ignore"))
-        if evidence.speaking_for and evidence.balance > most.balance:
-            best, most = encoding, evidence
-    return best, most.enough
-
-
-def _sample(data: bytes) -> bytes:
-    """Some bytes from about the first that is not ASCII, whole characters and lines as far as that goes."""
+    encoding: Legacy = "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
     found = _NOT_ASCII.search(data)
     first = found.start() if found else 0
-    line = data.rfind(b"\n", 0, first) + 1
-    start = max(line, first - 256)
-    sample = data[start : first + SAMPLE_BYTES]
-    if first + SAMPLE_BYTES >= len(data):
-        return sample
-    end = max(sample.rfind(sign) for sign in (b"\n", b"\r", b" ", b"\t"))
-    return sample[: end + 1] if end > first - start else sample
+    good, bad = _evidence(data[max(0, first - 256) : first + SAMPLE_BYTES].decode(encoding, "ignore"))
+    return encoding, good > 0 and good >= TIMES_MORE * bad
 
 
-class Evidence(msgspec.Struct, frozen=True):
-    """Characters that speak for an encoding, and against it."""
-
-    speaking_for: int
-    against: int
-    sure: bool = True  # False: the same bytes are text in another encoding, too
-
-    @property
-    def balance(self) -> int:
-        return self.speaking_for - self.against
-
-    @property
-    def enough(self) -> bool:
-        return self.sure and self.speaking_for > 0 and self.speaking_for >= TIMES_MORE * self.against
-
-
-def _of_latin(text: str) -> Evidence:
-    """Of text read as latin-1 or cp1252: letters in words that have as many of ASCII, and signs at their places.
+def _evidence(text: str) -> tuple[int, int]:
+    """What speaks for a Latin text and against it: letters in words that have as many of ASCII, signs at their places.
 
     A letter alone between ASCII counts too: it is half of nothing. What Cyrillic, Greek, kana or hanzi read as
     is in words without one letter of ASCII.
@@ -199,7 +143,7 @@ def _of_latin(text: str) -> Evidence:
             else:
                 bad += letters or not part.isascii()
     bad += sum(len(run[0]) for run in RUN.finditer(text) if _odd(run[0]))
-    return Evidence(good, bad)
+    return good, bad
 
 
 def _odd(run: str) -> bool:
@@ -207,37 +151,3 @@ def _odd(run: str) -> bool:
     if any("\x80" <= char <= "\x9f" for char in run):
         return True
     return len(run) > 1 and not run.isalpha() and not _LATIN_SIGNS.fullmatch(run)
-
-
-def _of_shift_jis(text: str) -> Evidence:
-    """Of text read as Shift-JIS: kana and the kanji of the first level, against rare ones and narrow katakana."""
-    common = rare = 0
-    for char in "".join(RUN.findall(text)):
-        code = int.from_bytes(char.encode("cp932", "replace"))
-        usual = code < 0x8400 or 0x889F <= code <= 0x9872
-        common += usual and code >= 0x100
-        rare += not usual
-    narrow = len(_NARROW.findall(text))
-    return Evidence(common if common >= LEAST_DOUBLE else 0, rare + max(0, narrow - common) // 2)
-
-
-def _of_gb18030(text: str) -> Evidence:
-    """Of text read as GB18030: the hanzi of the first level, against rare ones and kana.
-
-    The same bytes are text in EUC-JP, with kana or with next to nothing from its second level (from 0xD0 on, where
-    a quarter of all Chinese text is), and in EUC-KR, with nothing at all from there.
-    """
-    common = late = other = 0
-    for char in "".join(RUN.findall(text)):
-        raw = char.encode("gb18030", "replace")
-        if len(raw) == 2 and 0xB0 <= raw[0] <= 0xD7 and raw[1] >= 0xA1:
-            common += 1
-            late += raw[0] >= 0xD0
-        elif not (len(raw) == 2 and raw[0] in (0xA1, 0xA3) and raw[1] >= 0xA1):
-            other += 1
-    kana = len(_KANA.findall(text))
-    rival = kana * 10 > common or late * 8 < common
-    return Evidence(common if common >= LEAST_DOUBLE else 0, other, common >= LEAST_HANZI and not rival)
-
-
-_EVIDENCE: Final[Mapping[Legacy, Callable[[str], Evidence]]] = {"shift_jis": _of_shift_jis, "gb18030": _of_gb18030}

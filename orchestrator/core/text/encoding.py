@@ -1,11 +1,13 @@
 """Decodes a file's bytes to lines and encodes them back without losing a byte.
 
 A document remembers encoding, byte order mark and the ending of each line, so that a change
-touches the bytes of the lines that it names and no others.
+touches the bytes of the lines that it names and no others. Some files hold bytes that are no character: such a line
+of UTF-8 is shown with U+FFFD for each piece that can't be read, and its bytes are kept beside it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -15,13 +17,13 @@ from typing import Literal
 import msgspec
 
 from orchestrator.core.text.charsets import (
-    CODECS,
     DOUBT,
     LEGACY,
     MARKS,
     RUN,
     Encoding,
     Legacy,
+    codec_of,
     decoded,
     guess,
     holds,
@@ -31,7 +33,7 @@ from orchestrator.core.text.charsets import (
     slightly_damaged,
 )
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.lines import DAMAGE, fitting, join, read, retouched, same, split
+from orchestrator.core.text.lines import join, split
 
 Eol = Literal["lf", "crlf", "cr", "mixed", "none"]
 
@@ -42,6 +44,9 @@ MOST_DAMAGES = 1_000
 MOST_DOUBTED_BYTES = 4 * 1024 * 1024
 """A larger file of which nobody can say in which encoding it is counts as binary: to read one as text takes a second
 for each 8 MiB, and gives what nobody wrote."""
+DAMAGE = "\ufffd"
+"""Stands for bytes that are no character."""
+_END = re.compile(rb"(\r\n|\n|\r)")
 _EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr", "": "none"}
 
 
@@ -66,7 +71,7 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
     `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
     may be empty. A line holds neither character. `kept` has, by 0-based line, the bytes of lines
-    that their text does not give again; nearly always none. `runs`, where the encoding is in doubt, are the
+    of UTF-8 that are damaged; nearly always none. `runs`, where the encoding is in doubt, are the
     runs of characters beyond ASCII that its bytes gave; no others can be written.
     """
 
@@ -135,17 +140,18 @@ class Edit(msgspec.Struct, frozen=True):
 def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:  # noqa: PLR0911  # one return for each way that a text may be encoded
     """Read a file's bytes; None for a binary file.
 
-    A byte order mark says it; a NUL in the first `SNIFFED_BYTES` makes it binary; then `written`, the
-    encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an earlier version (if
-    it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a guess,
-    which ends with latin-1.
+    A byte order mark says it, and then no byte of UTF-16 may be damaged; a NUL in the first `SNIFFED_BYTES` makes it
+    binary; then `written`, the encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an
+    earlier version (if it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a
+    guess, which ends with latin-1.
     A guess for which little speaks leaves the document in doubt, and so does an encoding that is given with one;
     bytes of over `MOST_DOUBTED_BYTES` that would be in doubt are binary.
     Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
     mark = marked(data)
     if mark in ("utf-16-le", "utf-16-be"):
-        return _wide(data[2:], mark, known=mark in (written, like))
+        wide = holds(data[2:], mark)
+        return None if wide is None or "\0" in wide[:SNIFFED_BYTES] else new_document(wide, mark)
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
     if (known := _legacy(data, *legacy(written))) is not None:
@@ -172,14 +178,16 @@ def encode(doc: Document) -> bytes:
     """The document's bytes; of what `decode` gave, exactly the bytes that it was given.
 
     Raises NotEncodable for the first character that the encoding lacks, or that a document in doubt has not had
-    before.
+    before, and for a damaged line of which only a part was changed: what its U+FFFD stands for is not known there.
     """
     _check_runs(doc)
-    codec, step = CODECS[doc.encoding], 1 if doc.kept else PACKED_LINES
+    codec, step = codec_of(doc.encoding), 1 if doc.kept else PACKED_LINES
     pieces = [MARKS.get(doc.encoding, b"")]
     for at in range(0, len(doc.lines), step):
         try:
             if at in doc.kept:
+                if doc.kept[at].decode(codec, "replace") != doc.lines[at]:
+                    raise NotEncodable(DAMAGE, at + 1, doc.encoding)
                 pieces.append(doc.kept[at] + doc.ends[at].encode(codec))
             else:
                 pieces.append(join(doc.lines[at : at + step], doc.ends[at : at + step]).encode(codec))
@@ -227,28 +235,25 @@ def reads_back(doc: Document, data: bytes) -> bool:
     return decode(data, written=doc.encoding_hint) == doc
 
 
-def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
-    """UTF-16, unless it has a NUL early on, or too many pieces that are no character and is not `known` to be text."""
-    sound = holds(body, encoding)
-    text = body.decode(CODECS[encoding], "replace") if sound is None else sound
-    damaged = sound is None and text.count(DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
-    if "\0" in text[:SNIFFED_BYTES] or (damaged and not known):
-        return None
-    return _with_kept(body, encoding) if sound is None else new_document(sound, encoding)
-
-
 def _legacy(data: bytes, encoding: Legacy | None, in_doubt: bool) -> Document | None:
     """Text in an encoding that must be remembered; None unless one is given that holds all of the bytes."""
     text = holds(data, encoding) if encoding is not None else None
     if encoding is None or text is None:
         return None
-    kept = encoding in ("shift_jis", "gb18030") and not same(data, text, encoding)
-    doc = _with_kept(data, encoding) if kept else new_document(text, encoding)
+    doc = new_document(text, encoding)
     return msgspec.structs.replace(doc, runs=frozenset(RUN.findall(doc.text))) if in_doubt else doc
 
 
 def _with_kept(body: bytes, encoding: Encoding) -> Document:
-    lines, ends, kept = read(body, encoding)
+    """UTF-8 with bytes that are no character. No byte of a longer character is a line feed or a carriage return."""
+    pieces = _END.split(body)
+    raw, ends = pieces[::2], [end.decode("ascii") for end in pieces[1::2]]
+    if raw[-1]:
+        ends.append("")
+    else:
+        raw.pop()
+    lines = [line.decode("utf-8", "replace") for line in raw]
+    kept = {at: line for at, line in enumerate(raw) if lines[at].encode() != line}
     return Document(tuple(lines), tuple(ends), encoding, kept)
 
 
@@ -306,7 +311,7 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), doc.encoding, fitting(_kept(doc, edits), ends, doc.encoding), doc.runs)
+    return Document(tuple(lines), tuple(ends), doc.encoding, _kept(doc, edits), doc.runs)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -319,7 +324,7 @@ def replace_text(doc: Document, text: str) -> Document:
     lines, ends = split(text)
     if "\r" in text:
         kept = splice(doc, edits_between(doc, lines, True)).kept if doc.kept else {}
-        return Document(tuple(lines), tuple(ends), doc.encoding, fitting(kept, ends, doc.encoding), doc.runs)
+        return Document(tuple(lines), tuple(ends), doc.encoding, kept, doc.runs)
     final = not ends or ends[-1] != ""
     return splice(doc, edits_between(doc, lines, final))
 
@@ -362,16 +367,15 @@ def _near(ends: Sequence[str], otherwise: str) -> str:
 
 
 def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
-    """What is kept of lines beside the edits, and around the passages that change in the lines of an edit."""
+    """The bytes of damaged lines beside the edits, and of those in an edit whose new lines hold damage, too."""
     kept: dict[int, bytes] = {}
     at = shift = 0
     for edit in (*edits, Edit(len(doc.lines), 0, ())) if doc.kept else ():
         kept |= {line + shift: doc.kept[line] for line in range(at, edit.start) if line in doc.kept}
-        for line, new in enumerate(edit.lines[: edit.length], edit.start):
-            raw = doc.kept.get(line)
-            made = None if raw is None else retouched(raw, doc.lines[line], new, doc.encoding)
-            if made is not None:
-                kept[line + shift] = made
         at = edit.start + edit.length
+        lost = [doc.kept[line] for line in range(edit.start, at) if line in doc.kept]
+        for line, new in enumerate(edit.lines, edit.start + shift):
+            if lost and DAMAGE in new:
+                kept[line] = next((raw for raw in lost if raw.decode("utf-8", "replace") == new), lost[0])
         shift += len(edit.lines) - edit.length
     return kept

@@ -21,8 +21,6 @@ from orchestrator.core.text.encoding import (
 from tests.core.text.strategies import quick
 
 CERTAIN = {
-    "shift_jis": ["テスト", "日本", "東京都", "名前=値", "エラー: 失敗", "はい", "価格 100円", "ﾃｽﾄ用の設定ファイル"],
-    "gb18030": ["配置文件", "中文内容测试，国家标准编码文字很多的", "这是一个中文注释"],
     "cp1252": ["“x”", "€5", "it’s", "–", "São Paulo – AÇÕES", "l’été", "“École”", "don’t – “É”", "größe – 5 €"],
     "latin-1": [
         *("GRÖßE", "STRAßE", "ÇÉDILLE", "naïve", "Ünïcödé", "Größe", "£5", "©2020", "CAFÉ", "FRANÇAIS", "MÜLLER"),
@@ -32,8 +30,25 @@ CERTAIN = {
 """By encoding, words of which one alone in a file says in what that is."""
 
 IN_DOUBT = {
-    "cp932": ["年", "ﾃｽﾄ"],
-    "gb18030": ["测试", "是", "否", "名称=值", "你好，世界"],
+    "cp932": [
+        *(
+            "年",
+            "ﾃｽﾄ",
+            "テスト",
+            "日本語",
+            "東京都",
+            "名前=値",
+            "エラー: 失敗",
+            "はい",
+            "価格 100円",
+            "ﾃｽﾄ用の設定ファイル",
+        ),
+        *("月,火,水", "これは日本語のコメントです" * 40),
+    ],
+    "gb18030": [
+        *("测试", "是", "否", "名称=值", "你好，世界", "配置文件", "中文内容测试，国家标准编码文字很多的"),
+        *("这是一个中文注释", "这是㐀一个中文注释😀", "使用int类型的配置文件 a.txt" * 40),
+    ],
     "cp1252": ["ÄÖÜ", "ÀÉ", "ÉÈ", "ñÑ", "ÅÄÖ", "ØÆ", "ÞÐ", "x = “y"],
     "euc_jp": ["日本語テキスト表示", "日本", "設定ファイル", "東京都", "これは日本語のコメントです" * 40],
     "euc_kr": ["설정 파일입니다", "한국어", "이것은 한국어 주석입니다" * 40],
@@ -70,14 +85,6 @@ def test_a_word_that_does_not(codec: str, word: str) -> None:
     assert encode(splice(doc, [Edit(0, 1, ("key = 2",))])) == data.replace(b"1", b"2", 1)
     with pytest.raises(NotEncodable, match="it is not certain"):
         encode(splice(doc, [Edit(0, 1, ("key = é",))]))
-
-
-@pytest.mark.parametrize("word", ["ÄÖÜ", "ÅÄÖ", "ÀÉ", "ÉÈ", "ØÆ", "AÇÃO", "ÇÉDILLE"])
-def test_latin_capitals_are_no_narrow_katakana(word: str) -> None:
-    doc = decode(f"key = 1\n# {word}\n".encode("cp1252"))
-    assert doc is not None
-    assert doc.encoding in ("cp1252", "latin-1", "gb18030")
-    assert not any("\uff61" <= character <= "\uff9f" for line in doc.lines for character in line)
 
 
 DATA = "key = 1\n# 测试\nx\n# 否\n".encode("gb18030")
@@ -123,10 +130,6 @@ def test_doubt_is_remembered_and_goes_where_it_is_reported_otherwise() -> None:
         plain = decode(b"key = 1\n", **reported)
         assert plain is not None
         assert (plain.runs is None) == ("written" not in reported and "like" not in reported)
-    sure = decode(DATA, written="gb18030")
-    assert sure is not None
-    assert (sure.encoding, sure.runs) == ("gb18030", None)
-    assert sure.lines[1] == "# 测试"
 
 
 def test_what_another_version_holds_may_come_back() -> None:
