@@ -20,6 +20,7 @@ from orchestrator.core.policy.rules import (
     PERSON,
     Answer,
     Globs,
+    Line,
     Plugins,
     Policy,
     ReviewerSettings,
@@ -44,7 +45,7 @@ _REVIEWERS: Final[Mapping[str, type[ReviewerSettings]]] = {
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a file as a whole; its tables are read one by one."""
 
-    name: str
+    name: Line
     default: Answer
 
 
@@ -53,10 +54,6 @@ class _RuleTable(Rule, frozen=True, kw_only=True):
 
     paths: Globs = ()
     lists: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
-
-
-class _GlobList(msgspec.Struct, frozen=True):
-    globs: Globs
 
 
 def parse_policy(text: str, *, source: str) -> Policy:
@@ -122,7 +119,7 @@ class _Reader:
         for name, globs in table.items():
             if problem := name_problem(name):
                 self._tables.wrong(problem, "lists", name)
-            self._tables.field(_GlobList, "globs", globs, "lists", name)
+            self._tables.value(Globs, globs, "lists", name)
             good[name] = tuple(globs) if isinstance(globs, list) else ()
             self._exception_first(good[name], "lists", name)
         return good

@@ -15,7 +15,7 @@ from msgspec import Meta
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
-from orchestrator.core.policy.tables import agent_problem, argument_problem, glob_problem, name_problem
+from orchestrator.core.policy.tables import agent_problem, argument_problem, glob_problem, line_problem, name_problem
 
 PERSON: Final = "person"
 """In a chain of reviewers: nobody is asked any more; a person resolves it."""
@@ -24,6 +24,7 @@ Globs = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": glob_proble
 Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
 Arguments = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": argument_problem})]
 Name = Annotated[str, Meta(extra={"check": name_problem})]
+Line = Annotated[str, Meta(extra={"check": line_problem})]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}\Z")
@@ -99,7 +100,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     actions: Annotated[tuple[Action, ...], Meta(min_length=1)]
     paths: Globs
     verdict: Answer
-    reason: str = ""
+    reason: Line = ""
     work: Work = "any"
 
 
@@ -183,7 +184,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     reviewers: Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": name_problem})]
-    name: str = ""
+    name: Line = ""
     paths: Globs = ("**",)
     agents: Agents = ("*",)
     max_lines: Annotated[int, Meta(ge=1, le=999_999)] | None = None  # of the longest side of all regions together

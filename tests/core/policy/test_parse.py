@@ -106,10 +106,10 @@ def test_rules_share_named_lists() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key", "says"),
     [
-        pytest.param('lists = ["keys", "more"]', 'lists = ["kesy"]', "rule[2].lists[1]", "'keys'", id="unknown"),
+        pytest.param('lists = ["keys", "more"]', 'lists = ["kesy"]', "rule[2].lists[1]", "keys, more", id="unknown"),
         pytest.param('"*.key", "!*.example"', '"!*.example"', "lists.keys[1]", "exception", id="exception first"),
         pytest.param('["vault"]', '["../x"]', "lists.more[1]", "'..'", id="a wrong glob"),
-        pytest.param('["vault"]', '"vault"', "lists.more", "list", id="no list"),
+        pytest.param('["vault"]', '"vault"', "lists.more", "`array`", id="no list"),
         pytest.param("[lists]\n", "lists = 1\n[external]\n", "leases.lists", "unknown", id="no table"),
         pytest.param("keys =", '"" =', "lists.", "letters", id="no name"),
     ],
@@ -131,31 +131,29 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('"ask"', '"asks"', 2, "default", "allow | ask | deny", id="default"),
         pytest.param('default = "ask"\n', "", 1, "default", "missing", id="default missing"),
         pytest.param('name = "good"\n', "", 1, "name", "missing", id="no name"),
-        pytest.param("[limits]\n", "[limit]\n", 4, "limit", "'limits'", id="unknown table"),
-        pytest.param("approval_ttl_s", "approval_ttl", 5, "limits.approval_ttl", "'approval_ttl_s'", id="limit"),
-        pytest.param("= 60", "= true", 5, "limits.approval_ttl_s", "seconds", id="a limit of the wrong type"),
-        pytest.param("= 60", "= 0", 5, "limits.approval_ttl_s", "1 to", id="a limit out of range"),
-        pytest.param('"class:cloud"', '"class:clod"', 9, "rule[1].agents[2]", "'cloud'", id="class"),
+        pytest.param("[limits]\n", "[limit]\n", 4, "limit", "limits,", id="unknown table"),
+        pytest.param("approval_ttl_s", "approval_ttl", 5, "limits.approval_ttl", "known: approval_ttl_s", id="limit"),
+        pytest.param("= 60", "= true", 5, "limits.approval_ttl_s", "`int`", id="a limit of the wrong type"),
+        pytest.param("= 60", "= 0", 5, "limits.approval_ttl_s", ">= 1", id="a limit out of range"),
+        pytest.param('"class:cloud"', '"class:clod"', 9, "rule[1].agents[2]", "cloud, local", id="class"),
         pytest.param('"ann"', '"cl*"', 9, "rule[1].agents[3]", "no globs", id="agent glob"),
-        pytest.param('"list"', '"lits"', 12, "rule[1].actions[2]", "'list'", id="action, on its own line"),
+        pytest.param('"list"', '"lits"', 10, "rule[1].actions[2]", "list | read", id="action"),
         pytest.param('"!x"', "'../x'", 14, "rule[1].paths[2]", "'.' or '..'", id="path upwards"),
         pytest.param('"!x"', "'#x'", 14, "rule[1].paths[2]", "comment", id="path that is a comment"),
         pytest.param('"!x"', "'[x'", 14, "rule[1].paths[2]", "never closed", id="open bracket"),
         pytest.param('"!x"', "'[z-a]'", 14, "rule[1].paths[2]", "no glob", id="bad range"),
         pytest.param('"!x"', "'[Z-a]'", 14, "rule[1].paths[2]", "case", id="range across case"),
-        pytest.param('"!x"', "'[]&&]'", 14, "rule[1].paths[2]", "bracket", id="set operation"),
-        pytest.param('"!x"', "'[[:alpha:]]'", 14, "rule[1].paths[2]", "bracket", id="character class"),
         pytest.param('"!x"', "'x\\'", 14, "rule[1].paths[2]", "no glob", id="backslash at the end"),
         pytest.param('"!x"', "'!'", 14, "rule[1].paths[2]", "empty", id="bare exception"),
         pytest.param('"!x"', "'/'", 14, "rule[1].paths[2]", "empty", id="slash"),
         pytest.param('"!x"', "'a//b'", 14, "rule[1].paths[2]", "empty", id="empty part"),
         pytest.param('"!x"', "'x '", 14, "rule[1].paths[2]", "space", id="trailing space"),
         pytest.param('"!x"', f"'{'x' * 1001}'", 14, "rule[1].paths[2]", "1,001 characters", id="a long glob"),
-        pytest.param('"!x"', "7", 14, "rule[1].paths[2]", "text", id="number"),
+        pytest.param('"!x"', "7", 14, "rule[1].paths[2]", "`str`", id="number"),
         pytest.param('"**", "!x"', '"!x", "**"', 14, "rule[1].paths[1]", "exception", id="exception first"),
-        pytest.param('["**", "!x"]', "[]", 14, "rule[1].paths", "at least one", id="empty list"),
-        pytest.param('["**", "!x"]', '"**"', 14, "rule[1].paths", "list", id="no list"),
-        pytest.param("paths =", "path =", 14, "rule[1].path", "'paths'", id="unknown key"),
+        pytest.param('["**", "!x"]', "[]", 14, "rule[1].paths", ">= 1", id="empty list"),
+        pytest.param('["**", "!x"]', '"**"', 14, "rule[1].paths", "`array`", id="no list"),
+        pytest.param("paths =", "path =", 14, "rule[1].path", "paths,", id="unknown key"),
         pytest.param('"allow"', '"maybe"', 15, "rule[1].verdict", "'maybe'", id="verdict"),
         pytest.param('verdict = "allow"\n', "", 7, "rule[1].verdict", "missing", id="verdict missing"),
         pytest.param('"because"', '"a\\nb"', 16, "rule[1].reason", "one line", id="reason"),
@@ -163,13 +161,13 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('reason = "because"', 'work = "own"', 16, "rule[1].work", "revert", id="work of other actions"),
         pytest.param('name = "r"', 'name = "default"', 8, "rule[1].name", "kept", id="name of ours"),
         pytest.param('name = "r"', 'name = "builtin.git"', 8, "rule[1].name", "kept", id="name like ours"),
-        pytest.param("[leases]", "[lease]", 18, "lease", "'leases'", id="unknown table of leases"),
+        pytest.param("[leases]", "[lease]", 18, "lease", "leases,", id="unknown table of leases"),
         pytest.param('"queue"', '"wait"', 19, "leases.on_overlap", "warn | deny | queue | merge", id="clash"),
-        pytest.param("on_overlap", "on_overlp", 19, "leases.on_overlp", "'on_overlap'", id="unknown key of leases"),
-        pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", "1 to", id="no time"),
-        pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "0 to 50", id="a long wait"),
-        pytest.param("[edits]", "[edit]", 22, "edit", "'edits'", id="unknown table of edits"),
-        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "true or false", id="no truth value"),
+        pytest.param("on_overlap", "on_overlp", 19, "leases.on_overlp", "known: on_overlap", id="key of leases"),
+        pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", ">= 1", id="no time"),
+        pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "<= 50", id="a long wait"),
+        pytest.param("[edits]", "[edit]", 22, "edit", "edits,", id="unknown table of edits"),
+        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "`bool`", id="no truth value"),
         pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
         pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
@@ -188,7 +186,7 @@ def test_a_problem_has_its_line_and_key(old: str, new: str, line: int, key: str,
 
 def test_all_problems_at_once_in_order() -> None:
     text = GOOD.replace('"ask"', '"asks"').replace('"list"', '"lits"').replace('"allow"', '"maybe"')
-    assert [p.line for p in check_policy(text, "p.toml")] == [2, 12, 15]
+    assert [p.line for p in check_policy(text, "p.toml")] == [2, 10, 15]
     with pytest.raises(PolicyInvalid) as caught:
         parse_policy(text, source="p.toml")
     assert caught.value.message.count("p.toml: ") == 1
@@ -213,27 +211,22 @@ def test_inline_tables_are_read_too() -> None:
     assert [(p.line, p.key) for p in check_policy(text, "p")] == [(3, "rule[1].verdict")]
 
 
-def test_positions_pass_over_long_texts() -> None:
-    text = 'a = """\n[[rule]]\nx = 1\n"""\nb = \'\'\'\n[c]\n\'\'\'\n"q.r" = 1\n[t.u]\nv = 2\n'
+def test_a_place_has_the_line_of_its_key_or_table() -> None:
+    text = "a = 1\n[t]\nb = [\n  1,\n]\n[[r]]\nc = 1\n[[r]]  # two\n'd e' = 1\n"
+    places: dict[tuple[str | int, ...], int] = {
+        ("a",): 1,
+        ("t", "b", 1): 3,
+        ("r", 1, "c"): 7,
+        ("r", 2): 8,
+        ("r", 2, "d e"): 9,
+        ("r", 2, "f"): 8,
+        ("x",): 1,
+    }
     positions = TableReader(text)
-    places = [("a",), ("b",), ("q.r",), ("t", "u", "v"), ("rule", "x"), ("x",)]
-    assert [positions.line(*place) for place in places] == [1, 5, 8, 10, 1, 1]
+    assert {place: positions.line(*place) for place in places} == places
 
 
-def test_positions_find_dotted_keys_and_inline_tables() -> None:
-    positions = TableReader(
-        'a.b = 1\n"c \\u0064" = [  # one\n  1,\n  {e = 2,\n   f.g = [3]}]\n[[h . i]]\n# two\nj = 4\n'
-    )
-    places: list[tuple[str | int, ...]] = [
-        ("a", "b"),
-        ("c d", 1),
-        ("c d", 2, "e"),
-        ("c d", 2, "f", "g", 1),
-        ("h", "i", 1, "j"),
-    ]
-    assert [positions.line(*place) for place in places] == [1, 3, 4, 5, 8]
-
-
+@example('name = "x"\ndefault = "\ud800"')
 @given(st.text(alphabet="ab=\"[]\n#,'{}. \\\r", max_size=60))
 def test_any_text_is_a_policy_or_a_list_of_problems(text: str) -> None:
     problems = check_policy(text, "p.toml")
@@ -283,9 +276,9 @@ def test_what_is_merged_beyond_git(table: str, edits: EditRules) -> None:
 
 
 @pytest.mark.parametrize(("table", "key", "message"), [
-    pytest.param("fuzzy = 1", "edits.fuzzy", "true or false", id="no flag"),
-    pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "did you mean 'imports'", id="misspelt rule"),
-    pytest.param("fuzy = true", "edits.fuzy", "did you mean 'fuzzy'", id="misspelt key"),
+    pytest.param("fuzzy = 1", "edits.fuzzy", "`bool`", id="no flag"),
+    pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "same_change | imports", id="misspelt rule"),
+    pytest.param("fuzy = true", "edits.fuzy", "known: fuzzy, lowest_rung", id="misspelt key"),
 ])  # fmt: skip
 def test_what_is_wrong_with_edits(table: str, key: str, message: str) -> None:
     (problem,) = check_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", "p.toml")

@@ -70,18 +70,18 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         pytest.param('"program"', '"oracle"', 6, "reviewer[1].kind", "program | human", id="kind"),
         pytest.param('"REVIEW_KEY"]\nmax', '"sk-abc"]\nmax', 8, "reviewer[1].env[1]", "not its value", id="key"),
         pytest.param('"REVIEW_KEY"]\nmax', '"ORCHESTRATOR_TOKEN"]\nmax', 8, "reviewer[1].env[1]", "own", id="ours"),
-        pytest.param("max_tokens = 2000", "max_tokens = -1", 9, "reviewer[1].max_tokens", "0 to", id="tokens"),
-        pytest.param("= 0.25", "= -1", 11, "reviewer[1].max_cost_usd", "USD", id="cost"),
-        pytest.param("= 3\n", "= 0\n", 13, "reviewer[1].max_concurrent", "1 to 64", id="at once"),
-        pytest.param("= 30", "= nan", 14, "reviewer[1].timeout_s", "seconds", id="time"),
+        pytest.param("max_tokens = 2000", "max_tokens = -1", 9, "reviewer[1].max_tokens", ">= 0", id="tokens"),
+        pytest.param("= 0.25", "= -1", 11, "reviewer[1].max_cost_usd", ">= 0", id="cost"),
+        pytest.param("= 3\n", "= 0\n", 13, "reviewer[1].max_concurrent", ">= 1", id="at once"),
+        pytest.param("= 30", "= nan", 14, "reviewer[1].timeout_s", "> 0", id="time"),
         pytest.param(
-            "max_concurrent =", "max_concurent =", 13, "reviewer[1].max_concurent", "'max_concurrent'", id="unknown"
+            "max_concurrent =", "max_concurent =", 13, "reviewer[1].max_concurent", "max_concurrent,", id="unknown"
         ),
         pytest.param("--quick", "\\u0000", 19, "reviewer[2].argv[2]", "NUL", id="an argument"),
         pytest.param(
             'kind = "human"', 'kind = "human"\nenv = []', 25, "reviewer[3].env", "known: name, kind", id="not its"
         ),
-        pytest.param('["/usr/bin/review", "--quick"]', "[]", 19, "reviewer[2].argv", "at least one", id="argv"),
+        pytest.param('["/usr/bin/review", "--quick"]', "[]", 19, "reviewer[2].argv", ">= 1", id="argv"),
         pytest.param(
             '"--quick"]\nenv = ["REVIEW_KEY"]',
             '"--quick"]\nenv = ["ORCHESTRATOR_APPROVER"]',
@@ -93,7 +93,7 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "line 4", id="twice"),
         pytest.param('"desk"', '"person"', 23, "reviewer[3].name", "kept for people", id="person"),
         pytest.param('name = "desk"\n', "", 22, "reviewer[3].name", "missing", id="missing"),
-        pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "list", id="enabled"),
+        pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "`array`", id="enabled"),
         pytest.param(
             "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 28, "plugins.env[1]", "not its value", id="plugins env"
         ),
