@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 HEAD = 'name = "p"\ndefault = "allow"\n'
 ALL = HEAD
-NO_IMPORTS = HEAD + "\n[edits]\nmerge_rules = ['same_change', 'list_items']\n"
+NO_IMPORTS = HEAD + "\n[edits]\nmerge_rules = ['list_items']\n"
 
 CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
 
@@ -148,20 +148,6 @@ async def test_one_name_added_twice_waits(ground: RunningDaemon) -> None:
             answer = await agent.edit_file("b.py", [change], base=seen.version_id)
     assert answer.status == "conflict"
     assert "return 2" not in (ground.workspace / "b.py").read_text()
-
-
-async def test_neighbouring_lines_of_two_functions_are_merged(ground: RunningDaemon) -> None:
-    text = "def one():\n    return 1\ndef two():\n    return 2\n"
-    (ground.workspace / "d.py").write_text(text)
-    async with ground.client("alice") as alice, ground.client("bob") as bob:
-        seen = await bob.read_file("d.py")
-        await alice.read_file("d.py")
-        await alice.edit_file("d.py", [Replacement(search="    return 1\n", replace="    return 10\n")])
-        patch = "@@ -2,2 +2,2 @@\n     return 1\n-def two():\n+def two(more):\n"
-        answer = await bob.apply_patch(patch, path="d.py", base=seen.version_id)
-    assert (answer.status, answer.rung) == ("applied", "merged")
-    assert [place.rule for place in answer.merge] == ["disjoint_symbols"]
-    assert (ground.workspace / "d.py").read_text() == text.replace("1", "10").replace("two()", "two(more)")
 
 
 async def test_a_plain_merge_is_reported_too(ground: RunningDaemon) -> None:

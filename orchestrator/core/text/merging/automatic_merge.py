@@ -10,17 +10,9 @@ import msgspec
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import Cluster, LineMerge, MergeConflict
-from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
+from orchestrator.core.text.merging.definitions import additions
 from orchestrator.core.text.merging.doubts import doubts
-from orchestrator.core.text.merging.rules import (
-    NO_OUTLINES,
-    Outlines,
-    Resolution,
-    Rule,
-    Sides,
-    list_items,
-    same_change,
-)
+from orchestrator.core.text.merging.rules import NO_OUTLINES, Outlines, Resolution, Rule, Sides, list_items
 from orchestrator.core.text.symbols import language_of
 
 MOST_LINES: Final = 1_000_000
@@ -87,9 +79,7 @@ def imports(cluster: Cluster, sides: Sides) -> Resolution | None:
 
 
 RULES: Final[Mapping[AutomaticRule, Rule]] = {
-    "same_change": same_change,
     "imports": imports,
     "list_items": list_items,
     "additions": additions,
-    "disjoint_symbols": disjoint_symbols,
 }

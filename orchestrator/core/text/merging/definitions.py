@@ -1,22 +1,19 @@
-"""Merge rules about definitions: both sides added some at one place, or changed adjacent lines of different symbols."""
+"""Merge rule: both sides added definitions at one place."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import msgspec
 
 from orchestrator.core.content import LineHunk
 from orchestrator.core.text.indent import depth_of
-from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.rules import Resolution, Sides, insertions, new_lines
 from orchestrator.core.text.symbols import Outline, Symbol, walked
-
-SHOWN_NAMES = 3
 
 ORDERED = frozenset({"heading", "text"})
 """Kinds whose order says something, so that no rule can choose it."""
@@ -88,85 +85,6 @@ def _added(outline: Outline, hunk: LineHunk, lines: Sequence[str]) -> _Added | N
 
 def _caseless(named: Iterable[tuple[str, Symbol]]) -> frozenset[str]:
     return frozenset(name.casefold() for name, _ in named)
-
-
-def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
-    """Take each side's lines in their places.
-
-    Only where no line is changed by both, no two insertions meet, and every symbol that one side
-    touches, before or after, is another than each that the other touches, neither holding the other,
-    nor used in the other's new lines; where neither side moved a line from or to here, for then
-    equal lines of two symbols are taken for each other; and only where both sides keep all that is defined around here.
-    """
-    if sides.parsed_outlines is None or not cluster.ours or not cluster.theirs:
-        return None
-    base, current, proposed = sides.parsed_outlines
-    mine = _touched(cluster.ours, base, sides.base, current, sides.current)
-    other = _touched(cluster.theirs, base, sides.base, proposed, sides.proposed)
-    if not mine or not other or any(_related(one, two) for one in mine for two in other):
-        return None
-    if _moves(cluster, sides, by_current=True) or _moves(cluster, sides, by_current=False):
-        return None
-    if not independent(cluster, sides, mine, other):
-        return None
-    marked = [(hunk, sides.current) for hunk in cluster.ours] + [(hunk, sides.proposed) for hunk in cluster.theirs]
-    marked.sort(key=lambda item: (item[0].old_start, item[0].old_end))
-    if any(
-        two.old_start < one.old_end or (one.old_start, one.old_end) == (two.old_start, two.old_end)
-        for (one, _), (two, _) in pairwise(marked)
-    ):
-        return None
-    lines: list[str] = []
-    at = cluster.region.base.start
-    for hunk, side in marked:
-        lines += [*sides.base[at : hunk.old_start], *new_lines(side, hunk)]
-        at = hunk.old_end
-    return Resolution(
-        tuple(lines), f"the lines touch, but the current text changed {_shown(mine)}, the proposal {_shown(other)}"
-    )
-
-
-def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
-    """Whether a significant line is removed or added here, and added or removed by the same side anywhere."""
-    side = sides.current if by_current else sides.proposed
-    hunks = [hunk for one in sides.clusters for hunk in (one.ours if by_current else one.theirs)]
-    taken = {line for hunk in hunks for line in sides.base[hunk.old_start : hunk.old_end]}
-    moved = {line for hunk in hunks for line in new_lines(side, hunk) if line in taken and is_significant(line)}
-    here = cluster.ours if by_current else cluster.theirs
-    return any(
-        not moved.isdisjoint((*sides.base[hunk.old_start : hunk.old_end], *new_lines(side, hunk))) for hunk in here
-    )
-
-
-def _touched(
-    hunks: Iterable[LineHunk], base: Outline, old: Sequence[str], outline: Outline, new: Sequence[str]
-) -> frozenset[str]:
-    """The symbols of the lines that are removed and of those that are added."""
-    names: set[str] = set()
-    for hunk in hunks:
-        if hunk.old_len:
-            names.update(_names_in(base, hunk.old_start, hunk.old_len, old))
-        if hunk.new_len:
-            names.update(_names_in(outline, hunk.new_start, hunk.new_len, new))
-    return frozenset(names)
-
-
-def _shown(names: frozenset[str]) -> str:
-    listed = ", ".join(sorted(names)[:SHOWN_NAMES])
-    return listed if len(names) <= SHOWN_NAMES else f"{listed} and {len(names) - SHOWN_NAMES} more"
-
-
-def _names_in(outline: Outline, start: int, length: int, lines: Sequence[str]) -> Iterator[str]:
-    """The dotted name of the innermost symbol of each line of a 0-based range; "" outside of all, unless blank."""
-    for line in range(start + 1, start + length + 1):
-        name = ".".join(holder.name for holder in outline.enclosing(line, line))
-        if name or lines[line - 1].strip():
-            yield name
-
-
-def _related(one: str, other: str) -> bool:
-    """Whether two dotted names are the same symbol, or one holds the other."""
-    return not one or not other or f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 NEAR_LINES = 10
