@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,9 +11,7 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit
-from orchestrator.core.text.hunk_location import LineIndex
 from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, Uncertain, indent_of
-from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merge import LineMerge
@@ -45,26 +42,6 @@ def found_again(old: Document, current: Document, found: Found, facts: Facts) ->
         if here is None:
             return None
         edits += here
-    return _in_order(old, current, found, edits)
-
-
-def whole_elsewhere(old: Document, current: Document, found: Found) -> list[Edit] | None:
-    """The edits where every passage is in the file as it was quoted, all its lines together, exactly once; else None.
-
-    Each must keep a line that says something and occurs once before and now: that names the place.
-    """
-    before, now = Counter(old.lines), Counter(current.lines)
-    index = LineIndex(current.lines)
-    edits: list[Edit] = []
-    for passage in found.passages:
-        replaced = {at for edit in passage.edits for at in range(edit.start, edit.start + edit.length)}
-        kept = (old.lines[at] for at in range(passage.start, passage.stop) if at not in replaced)
-        if not any(is_significant(line) and before[line] == now[line] == 1 for line in kept):
-            return None
-        places = index.places(old.lines[passage.start : passage.stop])
-        if len(places) != 1:
-            return None
-        edits += _shifted(passage.edits, places[0] - passage.start)
     return _in_order(old, current, found, edits)
 
 

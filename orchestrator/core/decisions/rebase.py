@@ -16,7 +16,7 @@ from orchestrator.core.change import Fit
 from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, ThreeWay, digest_of
 from orchestrator.core.decisions import structure
-from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
+from orchestrator.core.decisions.anchored import found_again, untouched
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, written
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.errors import (
@@ -229,9 +229,8 @@ def _onto_current(place: Place, facts: Facts, held: Held) -> Outcome:
     anchors = [(edit.start, edit.length) for edit in found.edits]
     new = splice(old, found.edits)
     outcome = rebase(old, new, facts, anchors=anchors)
-    if isinstance(outcome, ConflictOutcome) and current is not None:
-        strayed = outcome.why == STRAYED
-        again = whole_elsewhere(old, current, found) if strayed else found_again(old, current, found, facts)
+    if isinstance(outcome, ConflictOutcome) and current is not None and outcome.why != STRAYED:
+        again = found_again(old, current, found, facts)
         if again is None or isinstance(again, Need):
             return again or outcome
         applied = _edited(facts, held, current, again, "anchored", seen_whole=False)

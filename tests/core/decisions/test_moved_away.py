@@ -1,4 +1,4 @@
-"""Passages of the base whose lines others moved: a change goes where the whole passage stands, or it waits."""
+"""Passages of the base whose lines others moved: a change goes where its passage stands, or it waits."""
 
 from __future__ import annotations
 
