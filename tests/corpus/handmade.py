@@ -133,15 +133,7 @@ def _unified() -> Iterator[Case]:
     yield applies("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
     removed = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
     made = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+c\n"
-    yield applies("a file is removed and made anew", "a\nb\n", removed + made, "c\n")
-    yield applies(
-        "a file is removed and made anew, as git says it",
-        "a\nb\n",
-        f"diff --git a/a.txt b/a.txt\ndeleted file mode 100644\nindex 1..0\n{removed}"
-        f"diff --git a/a.txt b/a.txt\nnew file mode 100644\nindex 0..2\n{made}\\ No newline at end of file\n",
-        "c",
-    )
-    yield refused("a file is removed in part and made anew", "a\nb\nx\n", removed + made, INVALID)
+    yield refused("a file is removed and made anew", "a\nb\n", removed + made, INVALID)
     yield refused("a file is made and removed", "a\nb\n", made + removed, INVALID)
     yield refused("a file is made that is there", "a\nb\n", made, "already_exists")
     yield refused("a file is removed in part", A, "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", INVALID)
@@ -286,26 +278,10 @@ def _begin_patch() -> Iterator[Case]:
         f"{BEGIN}{add}*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: n.txt\n+n\n{END}",
         {"a.txt": "a\n", "b.txt": "B\n", "n.txt": "n\n"},
     )
-    yield applies("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "a\n")
-    yield applies(
-        "begin: deleted and added, another between",
-        {"a.txt": A, "b.txt": "b\n"},
-        f"{BEGIN}*** Delete File: a.txt\n*** Delete File: b.txt\n{add}{END}",
-        {"a.txt": "a\n", "b.txt": None},
-    )
+    yield refused("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", INVALID)
     yield refused("begin: added over a file that is so", "a\n", f"{BEGIN}{add}{END}", NOTHING)
-    yield refused(
-        "begin: an absent file is deleted and added", {}, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "not_found"
-    )
     yield refused("begin: added and deleted", A, f"{BEGIN}{add}*** Delete File: a.txt\n{END}", INVALID)
     yield refused("begin: added twice", A, f"{BEGIN}{add}{add}{END}", INVALID)
-    yield refused("begin: deleted and added twice", A, f"{BEGIN}*** Delete File: a.txt\n{add}{add}{END}", INVALID)
-    yield refused(
-        "begin: deleted, added and updated",
-        A,
-        f"{BEGIN}*** Delete File: a.txt\n{add}*** Update File: a.txt\n@@\n-a\n+b\n{END}",
-        INVALID,
-    )
     yield refused("begin: an absent file is deleted", {}, f"{BEGIN}*** Delete File: a.txt\n{END}", "not_found")
     yield refused(
         "begin: updated and deleted", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Delete File: a.txt\n{END}", INVALID
@@ -314,17 +290,14 @@ def _begin_patch() -> Iterator[Case]:
 
 def _as_agents_send_them() -> Iterator[Case]:
     """What other tools take, and how their agents therefore write."""
+    add = "*** Add File: n.txt\n+x\n"
     two = "@@\n-two\n+TWO\n"
     yield applies(
         "sent: added lines alone at a bare @@", A, f"{BEGIN}*** Update File: a.txt\n@@\n+nine\n{END}", f"{A}nine\n"
     )
-    yield applies("sent: blanks before the file's row", A, f"{BEGIN}  *** Update File: a.txt\n{two}{END}", DONE)
-    yield applies(
-        "sent: blanks before the second file's row",
-        {"a.txt": A, "b.txt": "b\n"},
-        f"{BEGIN} *** Add File: n.txt\n+x\n *** Update File: a.txt\n{two}{END}",
-        {"n.txt": "x\n", "a.txt": DONE},
-    )
+    yield refused("sent: blanks before the file's row", A, f"{BEGIN}  *** Update File: a.txt\n{two}{END}", INVALID)
+    yield refused("sent: blanks before a row alone", A, f"{BEGIN}{add} *** Delete File: a.txt\n{END}", INVALID)
+    yield refused("sent: blanks before a first row", A, f"{BEGIN} *** Delete File: a.txt\n{add}{END}", INVALID)
     yield applies(
         "sent: two sections of one file",
         A,
@@ -346,6 +319,12 @@ def _as_agents_send_them() -> Iterator[Case]:
         DONE.replace("six", "SIX").replace("TWO\n", "TWO\n2.5\n"),
     )
     yield refused(
+        "sent: two sections, the second of the first one's result",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-TWO\n+2\n{END}",
+        NOT_FOUND,
+    )
+    yield refused(
         "sent: two sections that change one line",
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n one\n-two\n+2\n{END}",
@@ -359,11 +338,11 @@ def _as_agents_send_them() -> Iterator[Case]:
         OVERLAP,
         NOT_FOUND,
     )
-    yield applies(
+    yield refused(
         "sent: blanks before a file's row below a hunk",
         {"a.txt": A, "b.txt": "b\n"},
         f"{BEGIN}*** Update File: a.txt\n{two} three\n  *** Update File: b.txt\n@@\n-b\n+B\n{END}",
-        {"a.txt": DONE, "b.txt": "B\n"},
+        NOT_FOUND,
     )
     yield applies(
         "sent: a line of the file that is like a file's row",
@@ -383,24 +362,18 @@ def _as_agents_send_them() -> Iterator[Case]:
         "a.txt\n<<<<<<< SEARCH\n1 | one\n2 | two\n=======\n1 | one\n2 | TWO\n>>>>>>> REPLACE\n",
         DONE,
     )
-    yield applies(
+    yield refused(
         "sent: the line at which a block starts",
-        TWINS,
-        "a.txt\n<<<<<<< SEARCH\n:start_line:7\n-------\n    y = 1\n=======\n    y = 2\n>>>>>>> REPLACE\n",
-        TWINS[:30] + TWINS[30:].replace("y = 1", "y = 2"),
-    )
-    yield applies(
-        "sent: the lines at which a block starts and ends",
         A,
-        "a.txt\n<<<<<<< SEARCH\n:start_line:2\n:end_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
-        DONE,
+        "a.txt\n<<<<<<< SEARCH\n:start_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
+        NOT_FOUND,
     )
-    for left, middle, right in ((5, 7, 9), (9, 9, 5), (7, 5, 7), (6, 6, 6)):
-        yield applies(
+    for left, middle, right in ((5, 7, 9), (9, 9, 5), (7, 5, 7)):
+        yield refused(
             f"sent: marks of {left}, {middle} and {right} signs",
             A,
             f"a.txt\n{'<' * left} SEARCH\ntwo\n{'=' * middle}\nTWO\n{'>' * right} REPLACE\n",
-            DONE,
+            INVALID,
         )
     code = "def f():\n    a(1)\n    b(2)\n"
     yield applies(
@@ -521,13 +494,13 @@ def _several() -> Iterator[Case]:
         f"diff --git a/a.txt b/b.txt\nsimilarity index 90%\nrename from a.txt\nrename to b.txt\n--- a/a.txt\n+++ b/b.txt\n{TWO}",
         {"a.txt": None, "b.txt": DONE},
     )
-    yield applies("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", A.replace("two", "2"))
-    yield refused(
-        "several: in turn, made ambiguous",
+    yield applies(
+        "several: one file twice",
         A,
         f"{HEAD}@@ -2 +2 @@\n-two\n+six\n{HEAD}@@ -6 +6 @@\n-six\n+6\n",
-        AMBIGUOUS,
+        A.replace("six", "6").replace("two", "six"),
     )
+    yield refused("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", NOT_FOUND)
     yield refused("several: one does not fit", both, f"{HEAD}{TWO}{other.replace('-b', '-x')}", NOT_FOUND)
     yield refused(
         "several: made, then changed",

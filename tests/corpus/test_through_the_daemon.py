@@ -79,9 +79,9 @@ async def test_over_our_socket(base: Path) -> None:
 
 
 async def test_over_mcp(place: Place) -> None:
-    async with place.client("alice") as client:
-        for case in spread(tuple(case for case in CASES if None not in (case.after or {}).values()), 40):
-            put(case, place.workspace)
+    for case in spread(tuple(case for case in CASES if None not in (case.after or {}).values()), 40):
+        put(case, place.workspace)
+        async with place.client("alice") as client:  # its session has seen no file of another case
             for path in case.before:
                 await client.call_tool("read_file", {"path": path})
             arguments = {"patch": case.patch} | ({"path": case.path} if case.path else {})
@@ -90,4 +90,4 @@ async def test_over_mcp(place: Place) -> None:
             assert isinstance(block, TextContent)
             reported: dict[str, Any] = json.loads(block.text)
             code = reported["code"] if result.is_error else None
-            judge(case, code, reported.get("form"), place.workspace)
+        judge(case, code, reported.get("form"), place.workspace)

@@ -53,10 +53,7 @@ def costly(command: Command, facts: AllFacts) -> bool:
 
 
 def effort(command: Command) -> int:
-    """How long it takes to decide, in lines to place and in versions to go through.
-
-    A patch of the result of another makes the whole text anew.
-    """
+    """How long it takes to decide, in lines to place and in versions to go through."""
     match command:
         case Undo(histories=histories):
             return sum(map(len, histories.values()))
@@ -65,8 +62,7 @@ def effort(command: Command) -> int:
         case _:
             return 0
     lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
-    lines += sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
-    return lines + 200 * sum(len(patch.then) for patch in patches)
+    return lines + sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
 
 
 def size_of(facts: AllFacts) -> int:

@@ -58,7 +58,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def replaces(self) -> bool:
         """Whether a whole new content takes the place of what is there."""
-        return self.patch.whole is not None and (self.exists or self.patch.old_path is not None)
+        return self.patch.whole is not None and self.exists
 
     @property
     def deletes(self) -> bool:
@@ -186,20 +186,10 @@ def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
 
 
 def _replace_whole(patch: FilePatch, facts: Facts) -> Outcome:
-    """As a write of the whole content. A deletion that quotes lines must quote all of them, as its author saw them."""
-    if patch.old_path is not None:
-        facts.required()
+    """As a write of the whole content."""
     outcome = rebase.truncate(patch.whole or "", facts)
-    if isinstance(outcome, Need) or facts.base is None:
-        return outcome
-    if not facts.content_hidden:
+    if not isinstance(outcome, Need) and facts.base is not None and not facts.content_hidden:
         refuse_elided_whole("patch", patch.whole or "", facts.base_lines, facts.path)
-    quoted = tuple(text for hunk in patch.hunks for text in hunk.old)
-    if quoted and quoted != facts.base_lines:
-        raise PatchInvalid(
-            f"the patch deletes {facts.path} and adds it again, but does not quote all of its lines",
-            hint="Send a fresh patch, or write_file(mode=truncate).",
-        )
     return outcome
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
 from orchestrator.core.text.hunk_location import HunkLocator
 from orchestrator.core.text.locate import Found
@@ -18,57 +18,26 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 
     The hunks may come in any order; where a hunk's lines occur several times, an ascending order decides. A passage
     is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
+    Every section of a file is of the base: what one changes may be another's context.
     Raises what `locate_hunk` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
     removes what another counts on or two insert at one place, NothingToChange.
     """
-    found = _in_turn((patch.hunks, *patch.then), base, fuzzy=fuzzy, believed=not unread)
+    sections = (patch.hunks, *patch.then)
+    locator = HunkLocator(base, [hunk for hunks in sections for hunk in hunks], fuzzy=fuzzy, believed=not unread)
+    placed: list[Passage] = []
+    for hunks in sections:
+        placed += _locate(locator, hunks, base, first=len(placed))
+    edits = ((edit.start, edit.length, index) for index, one in enumerate(placed) for edit in one.edits)
+    for (start, length, index), (next_start, next_length, other) in pairwise(sorted(edits)):
+        if next_start < start + length or (next_start, next_length) == (start, length):
+            raise _overlap(index, other, next_start)
+    found = Found(tuple(placed))
     if not found.edits:
         raise NothingToChange("the patch removes and adds no line.")
     return found
 
 
-def _in_turn(sections: Sequence[Sequence[PatchHunk]], base: Document, *, fuzzy: bool, believed: bool) -> Found:
-    """Each section is of the result of the one before; where one does not fit there, all are of the base."""
-    placed = _locate(sections[0], base, first=0, fuzzy=fuzzy, believed=believed)
-    if len(sections) > 1:
-        try:
-            after = splice(base, Found(tuple(placed)).edits)
-            for hunks in sections[1:]:
-                again = _locate(hunks, after, first=len(placed), fuzzy=fuzzy, believed=False)
-                after = splice(after, Found(tuple(again)).edits)
-                placed += again
-        except SearchNotFound as error:
-            placed = _beside(sections, base, error, fuzzy=fuzzy)
-            after = splice(base, Found(tuple(placed)).edits)
-        edits = edits_between(base, after.lines, after.final_newline or not after.lines)
-        score = min((one.score for one in placed if one.score is not None), default=None)
-        placed = [Passage(edit.start, edit.start + edit.length, (edit,), score) for edit in edits]
-    return Found(tuple(placed))
-
-
-def _beside(
-    sections: Sequence[Sequence[PatchHunk]], base: Document, error: SearchNotFound, *, fuzzy: bool
-) -> list[Passage]:
-    """All sections in the base: what one changes may be another's context, but no two may change one place."""
-    placed: list[Passage] = []
-    try:
-        for hunks in sections:
-            placed += _locate(hunks, base, first=len(placed), fuzzy=fuzzy, believed=False)
-    except (SearchNotFound, SearchAmbiguous):
-        raise error from None
-    for (index, edit), (other, after) in pairwise(
-        sorted(
-            ((index, edit) for index, one in enumerate(placed) for edit in one.edits),
-            key=lambda pair: (pair[1].start, pair[1].length),
-        )
-    ):
-        if after.start < edit.start + edit.length or (after.start, after.length) == (edit.start, edit.length):
-            raise _overlap(index, other, after.start)
-    return placed
-
-
-def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Passage]:
-    locator = HunkLocator(base, hunks, fuzzy=fuzzy, believed=believed)
+def _locate(locator: HunkLocator, hunks: Sequence[PatchHunk], base: Document, *, first: int) -> list[Passage]:
     placed: list[Passage | SearchAmbiguous] = []
     for number, hunk in enumerate(hunks, first):
         try:

@@ -50,7 +50,7 @@ SHAPES: dict[str, Write] = {
     "hunks in fences": shape((f"```\n{HEAD}@@ @@\n-a\n+b\n```\nand\n",)),
     "signatures": shape(HEAD, "@@ @@\n a\n", ("-- \n",), "+b\n"),
     "files": shape((f"--- a/$\n+++ b/$\n{HUNK}",)),
-    "one file in turn": shape((HEAD + HUNK,)),
+    "one file again": shape((HEAD + HUNK,)),
     "renames": shape(("diff --git a/$ b/x$\nrename from $\nrename to x$\n",)),
     "headers alone": shape(HEAD, ("@@ -1,9 +1,9 @@\n",)),
     "blocks": shape("a\n", (f"{SEARCH}a\n{BETWEEN}b\n{REPLACE}",)),
@@ -122,8 +122,8 @@ def test_many_hunks_are_not_looked_for_in_all_of_the_file(line: str) -> None:
     assert compared(800) < 6 * compared(200)
 
 
-def test_a_file_patched_in_turn_keeps_every_turn() -> None:
-    (file,) = parse(SHAPES["one file in turn"](5)).files
+def test_a_file_that_comes_again_keeps_every_section() -> None:
+    (file,) = parse(SHAPES["one file again"](5)).files
     assert len(file.then) == 4
 
 
@@ -132,7 +132,7 @@ def test_a_file_patched_in_turn_keeps_every_turn() -> None:
     pytest.param("é" * (MAX_BYTES // 2 + 1), "bytes", MAX_BYTES + 2, id="bytes"),
     pytest.param(SHAPES["files"](MAX_FILES + 1), "files", MAX_FILES + 1, id="files"),
     pytest.param(SHAPES["added files"](MAX_FILES + 1), "files", MAX_FILES + 1, id="added files"),
-    pytest.param(SHAPES["one file in turn"](MAX_FILES + 1), "files", MAX_FILES + 1, id="one file in turn"),
+    pytest.param(SHAPES["one file again"](MAX_FILES + 1), "files", MAX_FILES + 1, id="one file again and again"),
 ])  # fmt: skip
 def test_what_is_too_long_is_refused(patch: str, detail: str, value: int) -> None:
     with pytest.raises(PatchInvalid) as refused:

@@ -14,7 +14,7 @@ HEADS = (ADD, UPDATE, DELETE)
 
 def begins(row: str) -> bool:
     """Whether a row belongs to this form and to no other."""
-    return row.strip() == BEGIN or row.lstrip().startswith(HEADS)
+    return row.strip() == BEGIN or row.startswith(HEADS)
 
 
 def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
@@ -22,7 +22,7 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
     files: list[FilePatch] = []
     framed = False
     while rows.at < len(rows):
-        row = rows.row.lstrip() if rows.row.lstrip().startswith(HEADS) else rows.row
+        row = rows.row
         if row.strip() in {BEGIN, END}:
             if framed and row.strip() == BEGIN:
                 raise _cut_off(rows)
@@ -43,8 +43,11 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
                 )
         elif row.startswith(UPDATE):
             files.append(_updated(rows))
-        elif files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() != LAST)):
-            raise rows.refused(f"{row[:60]!r} belongs to no file", hint="Begin each file with '*** Update File: path'.")
+        elif row.lstrip().startswith(HEADS) or (
+            files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() != LAST))
+        ):
+            hint = "Begin each file with '*** Update File: path', without blanks before it."
+            raise rows.refused(f"{row[:60]!r} belongs to no file", hint=hint)
         else:
             rows.at += 1  # the frame, and what is written around it
     if framed and files:
@@ -62,7 +65,7 @@ def _cut_off(rows: Rows) -> PatchInvalid:
 
 
 def _path(rows: Rows, head: str) -> str:
-    path = rows.row.lstrip()[len(head) :].strip()
+    path = rows.row[len(head) :].strip()
     if not path:
         raise rows.refused("the path is missing")
     rows.at += 1
@@ -71,16 +74,7 @@ def _path(rows: Rows, head: str) -> str:
 
 def _ends(rows: Rows, at: int) -> bool:
     row = rows.rows[at]
-    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at) or _indented(rows, at)
-
-
-def _indented(rows: Rows, at: int) -> bool:
-    """Whether blanks are before a file's row: a path and a hunk's header make it one, not a line of context."""
-    row = rows.rows[at].lstrip()
-    if not (row.startswith(UPDATE) and row[len(UPDATE) :].strip() and at + 2 < len(rows)):
-        return False
-    below = at + 1 + rows.rows[at + 1].lstrip().startswith(MOVE)
-    return rows.rows[below].startswith("@@")
+    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at)
 
 
 def _closing(rows: Rows, at: int) -> bool:
@@ -97,8 +91,6 @@ def _added(rows: Rows) -> FilePatch:
     lines: list[str] = []
     while rows.at < len(rows) and not _ends(rows, rows.at):
         row = rows.row
-        if row.lstrip().startswith(HEADS) and not row.startswith("+"):
-            break
         if row and not row.startswith("+"):
             raise rows.refused("a line of an added file must begin with '+'")
         lines.append(row[1:] if row else "\n")

@@ -13,10 +13,6 @@ from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")
 _REPLACE = re.compile(r"([>+]{5,9}) ?(?:REPLACE|UPDATED)\b.*\Z")
-_DIVIDER = re.compile(r"={5,9}[ \t]*\Z")
-_START = re.compile(r":start_line: *(\d{1,9}) *\Z")
-_STATED = re.compile(r":(?:start|end)_line: *\d{1,9} *\Z")
-_DASHES = re.compile(r"-{5,9} *\Z")
 _OTHER_WAY = "Use edit_file, whose search and replace are parameters, or a unified diff."
 _OF_DIFFS = frozenset({"diff", "patch", "udiff"})
 _OTHER_WAYS = (
@@ -43,7 +39,6 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
         behind = (_SEARCH.match(rows.row) or [""] * 3)[2]
         name = (path_in(behind) if behind.strip() else _path_above(rows, top - 1, bound)) or name
         search, replace = _block(rows, top)
-        start, search = _stated(search)
         bound = rows.at
         if name in created or (not search and name in blocks):
             raise rows.refused(f"{name} is created by one block and changed by another", top)
@@ -53,7 +48,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
             created.add(name)
         lines = _lines(search, replace)
         bare = frozenset(range(len(lines)))  # no blank of a diff is before any
-        blocks.setdefault(name, []).append(PatchHunk(start, lines, bare=bare))
+        blocks.setdefault(name, []).append(PatchHunk(None, lines, bare=bare))
     if None in blocks and len(blocks) > 1:
         raise rows.refused("the first block names no file, but others do", 0, hint="Name each block's file above it.")
     return tuple(
@@ -90,14 +85,13 @@ def _path_above(rows: Rows, top: int, bound: int = 0) -> str | None:
 
 
 def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
-    """Both sides. Marks as long as the first one count; others, of 5 to 9 signs, where there are none of its length."""
+    """Both sides. Its three marks have the same number of signs, so that it may hold lines like them."""
     width = len(rows.row) - len(rows.row.lstrip(rows.row[0]))
     end = _end(rows, top, width)
     body = rows.rows[top + 1 : end]
-    exact = [at for at, row in enumerate(body) if row.rstrip() == "=" * width]
-    dividers = exact or [at for at, row in enumerate(body) if _DIVIDER.match(row)]
+    dividers = [at for at, row in enumerate(body) if row.rstrip() == "=" * width]
     if not dividers:
-        raise rows.refused("the search/replace block has no row '======='", top)
+        raise rows.refused(f"the search/replace block has no row '{'=' * width}'", top)
     if len(dividers) > 1:
         divider = body[dividers[0]].rstrip()
         raise rows.ambiguous(f"{divider!r} occurs {len(dividers)} times in the block", top, hint=_OTHER_WAY)
@@ -107,34 +101,14 @@ def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
 
 
 def _end(rows: Rows, top: int, width: int) -> int:
-    """The row that ends a block: as long a mark as the first one, else the first of another length."""
-    other: int | None = None
-    divided = False
+    """The row that ends a block: as long a mark as the first one."""
     for at in range(top + 1, len(rows)):
         row = rows.rows[at]
         if begins(row):
             break
-        divided = divided or _DIVIDER.match(row) is not None
-        if (end := _REPLACE.match(row)) is not None and divided:
-            if len(end[1]) == width:
-                return at
-            other = at if other is None else other
-    if other is None:
-        raise rows.refused("the search/replace block does not end with '>>>>>>> REPLACE'", top)
-    return other
-
-
-def _stated(search: list[str]) -> tuple[int | None, list[str]]:
-    """The 0-based line that rows like `:start_line:12` name, with a row of dashes below, and the lines behind them."""
-    start: int | None = None
-    at = 0
-    while at < len(search) and _STATED.match(search[at]):
-        if (found := _START.match(search[at])) is not None and int(found[1]) > 0:
-            start = int(found[1]) - 1
-        at += 1
-    if at and at < len(search) and _DASHES.match(search[at]):
-        at += 1
-    return start, search[at:]
+        if (end := _REPLACE.match(row)) is not None and len(end[1]) == width:
+            return at
+    raise rows.refused(f"the search/replace block does not end with '{'>' * width} REPLACE'", top)
 
 
 def _lines(search: list[str], replace: list[str]) -> tuple[tuple[Tag, str], ...]:

@@ -71,9 +71,9 @@ class FilePatch(msgspec.Struct, frozen=True):
     hunks: tuple[PatchHunk, ...]
     headed: bool = True
     executable: bool | None = None  # from here on; None: as before
-    then: tuple[tuple[PatchHunk, ...], ...] = ()  # what is to be done to the result, in turn
+    then: tuple[tuple[PatchHunk, ...], ...] = ()  # more of its sections, all of the same base
     drops: bool = False  # the file goes, whatever it holds
-    whole: str | None = None  # the whole new text; hunks beside it quote what it replaces
+    whole: str | None = None  # the whole new text
 
     @property
     def renames(self) -> bool:

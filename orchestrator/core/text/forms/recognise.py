@@ -106,9 +106,7 @@ def _within_a_file(rows: Rows, at: int) -> bool:
 
 
 def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
-    """A file that is patched again is patched in turn, as git does it; one that is deleted and made anew is replaced.
-
-    All else names each file once.
+    """A file that is only changed may come again, as another section; all else names each file once.
 
     Raises PatchInvalid where a file that is made, removed or renamed is named again.
     """
@@ -119,24 +117,21 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
             "several patches, but one of them names no file", hint="Give each its '---' and '+++' lines."
         )
     kept: list[FilePatch] = []
-    open_at: dict[str, int] = {}  # where in `kept` a file is only changed, or deleted
+    changed_at: dict[str, int] = {}  # where in `kept` a file is only changed
     taken: Counter[str] = Counter()
     for file in files:
         path = file.new_path or file.old_path or ""
         changed = file.old_path == file.new_path and file.executable is None and bool(file.hunks)
-        before = kept[open_at[path]] if path in open_at else None
-        if before is not None and changed and before.new_path is not None:
-            kept[open_at[path]] = msgspec.structs.replace(before, then=(*before.then, file.hunks))
-        elif before is not None and before.new_path is None and file.old_path is None:
-            kept[open_at.pop(path)] = msgspec.structs.replace(
-                file, old_path=path, hunks=before.hunks, drops=before.drops, whole=file.added
-            )
-        else:
-            if changed or (file.new_path is None and (file.drops or file.hunks)):
-                open_at[path] = len(kept)
-            kept.append(file)
-            taken.update({one for one in (file.old_path, file.new_path) if one is not None})
+        if changed and path in changed_at:
+            before = kept[changed_at[path]]
+            kept[changed_at[path]] = msgspec.structs.replace(before, then=(*before.then, file.hunks))
+            continue
+        if changed:
+            changed_at[path] = len(kept)
+        kept.append(file)
+        taken.update({one for one in (file.old_path, file.new_path) if one is not None})
     twice = next((path for path, times in taken.items() if times > 1), None)
     if twice is not None:
-        raise PatchInvalid(f"{twice} is patched twice", hint="Join its hunks under one header.")
+        hint = "Join its hunks under one header; '*** Add File' alone, or write_file, replaces all of a file."
+        raise PatchInvalid(f"{twice} is patched twice", hint=hint)
     return tuple(kept)
