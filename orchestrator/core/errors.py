@@ -94,11 +94,11 @@ class ParameterInvalid(CallerError, code="invalid_parameter", hint="Correct this
 class FrameInvalid(CallerError, code="invalid_frame", hint="Send one JSON object a line."):
     """A line on the socket that is not one JSON-RPC message."""
 
+    request_id: int | str | None = None  # of the call in it, if that could be made out
 
-class FrameTooLarge(CallerError, code="frame_too_large", hint="Send less in one call."):
-    """A line on the socket over the limit; `request_id` is of the call in it, if that could be made out."""
 
-    request_id: int | str | None = None
+class FrameTooLarge(FrameInvalid, code="frame_too_large", hint="Send less in one call."):
+    """A line on the socket over the limit."""
 
 
 class AnswerTooLarge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -17,14 +18,14 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from orchestrator.api.conflicts import Conflicts
-from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refusal, refused_text
+from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, Request, refusal
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Notice
-from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
+from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, OrchestratorError, UnknownOperation
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.engine.caller import Caller
-from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
+from orchestrator.servers.answer_limits import json_within, room_for
 from orchestrator.servers.blocks import fenced, notices_block, text_block
 from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
@@ -34,9 +35,6 @@ _ENCODER = msgspec.json.Encoder()
 FRAME_BYTES = 50
 """Between the blocks of one answer."""
 
-NO_MESSAGE = "the line is not a JSON-RPC message"
-ODD_ID = "the id of a call is a whole number or a text."
-ID_IN_USE = "the id is that of a call which is not answered yet. Give each call an id of its own."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
@@ -49,7 +47,7 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
     try:
         async with anyio.create_task_group() as receiving:
-            receiving.start_soon(_receive, lines, to_server, open_calls, transport)
+            receiving.start_soon(transport.receive, to_server, open_calls)
             async with anyio.create_task_group() as sending:  # left when the last queued reply is written
                 sending.start_soon(_send, lines, from_server, open_calls)
                 async with incoming, outgoing:
@@ -58,48 +56,6 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
             receiving.cancel_scope.cancel()
     finally:
         open_calls.close()
-
-
-async def _receive(lines: LineStream, to_server: Any, open_calls: OpenCalls, transport: _McpTransport) -> None:
-    """Pass the client's lines on to the SDK.
-
-    The SDK cancels what is under way as soon as its input ends; a client that only closed its side of the pipe
-    still waits for its answers, so the end is kept from the SDK until they are written.
-    """
-    async with to_server:
-        while True:
-            await open_calls.room()
-            try:
-                line = await lines.receive(MAX_FRAME_BYTES)
-            except FrameTooLarge as error:
-                await lines.send(_protocol_error(-32600, error, error.request_id))
-                continue
-            if line is None:
-                await open_calls.none()
-                return
-            if not line.strip():
-                continue
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValidationError:
-                await lines.send(await transport.unread(line))
-                continue
-            match message:
-                case types.JSONRPCRequest(id=id) if coerce_request_id(id) in open_calls:
-                    await lines.send(_protocol_error(-32600, ID_IN_USE, id))
-                    continue
-                case types.JSONRPCRequest(id=id):
-                    open_calls.open(coerce_request_id(id), len(line))
-                case types.JSONRPCNotification() if "id" in (_read(line) or {}):  # the SDK skips ids such as 1.5
-                    await lines.send(await transport.unread(line))
-                    continue
-                case types.JSONRPCNotification(method="notifications/cancelled", params=params):
-                    cancelled = cancelled_request_id_from_params(params)
-                    if cancelled is not None:  # the SDK does not answer it
-                        open_calls.close(coerce_request_id(cancelled))
-                case _:
-                    pass
-            await to_server.send(SessionMessage(message))
 
 
 async def _send(lines: LineStream, from_server: Any, open_calls: OpenCalls) -> None:
@@ -126,6 +82,38 @@ class _McpTransport:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
+
+    async def receive(self, to_server: Any, open_calls: OpenCalls) -> None:
+        """Pass the client's lines on to the SDK.
+
+        The SDK cancels what is under way as soon as its input ends; a client that only closed its side of the pipe
+        still waits for its answers, so the end is kept from the SDK until they are written.
+        """
+        async with to_server:
+            while True:
+                await open_calls.room()
+                try:
+                    line = await self._lines.receive(MAX_FRAME_BYTES)
+                    if line is None:
+                        await open_calls.none()
+                        return
+                    if not line.strip():
+                        continue
+                    message = _message(line, open_calls)
+                except FrameInvalid as error:
+                    await self._dispatcher.refuse(self._caller, "?", error)
+                    await self._lines.send(_protocol_error(error))
+                    continue
+                match message:
+                    case types.JSONRPCRequest(id=id):
+                        open_calls.open(coerce_request_id(id), len(line))
+                    case types.JSONRPCNotification(method="notifications/cancelled", params=params):
+                        cancelled = cancelled_request_id_from_params(params)
+                        if cancelled is not None:  # the SDK does not answer it
+                            open_calls.close(coerce_request_id(cancelled))
+                    case _:
+                        pass
+                await to_server.send(SessionMessage(message))
 
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -184,23 +172,6 @@ class _McpTransport:
         if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
             blocks = []  # what they show is in the JSON, too
         return _result(bare, plain, blocks, notices, room, most)
-
-    async def unread(self, line: bytes) -> bytes:
-        """The reply to a line that is not a JSON-RPC message to the SDK: under its id, where one can be read."""
-        message = _read(line)
-        if message is None:
-            return _protocol_error(-32700, NO_MESSAGE)
-        id, params = message.get("id"), message.get("params")
-        if "method" not in message or not isinstance(id, (int, str)) or isinstance(id, bool):
-            return _protocol_error(-32600, ODD_ID if "id" in message else NO_MESSAGE, id)
-        called = params if isinstance(params, dict) and message["method"] == "tools/call" else {}
-        given = called.get("arguments")
-        odd = refused_text(given) if isinstance(given, dict) else None
-        if odd is None:
-            return _protocol_error(-32600, NO_MESSAGE, id)
-        await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
-        result = _refused(odd, AnswerSpace(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_none=True)
-        return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:
@@ -265,21 +236,24 @@ def _call_id(context: ServerRequestContext[Any]) -> str | None:
     return next((value[:200] for value in given if isinstance(value, str)), None)
 
 
-def _read(line: bytes) -> dict[str, Any] | None:
-    """A line as Python reads JSON, which lets half a surrogate pair through; None for no object."""
+def _message(line: bytes, open_calls: OpenCalls) -> types.JSONRPCMessage:
+    """Raises FrameInvalid, with the call's id as Python reads JSON: half a surrogate pair does not hide it."""
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return message if isinstance(message, dict) else None
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as unread:
+        error = FrameInvalid("the line is not a JSON-RPC message, or holds what is in no UTF-8 text")
+        with suppress(ValueError, RecursionError, AttributeError):
+            error.request_id = json.loads(line).get("id")
+        raise error from unread
+    if isinstance(message, types.JSONRPCRequest) and coerce_request_id(message.id) in open_calls:
+        error = FrameInvalid("a call with this id is not answered yet", hint="Give each call an id of its own.")
+        error.request_id = message.id
+        raise error
+    return message
 
 
-def _protocol_error(code: int, error: OrchestratorError | str, id: object = None) -> bytes:
-    text = error if isinstance(error, str) else f"{error.code}: {error.message}. {error.hint}"
-    reply = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
-    return _line(reply)
-
-
-def _line(reply: dict[str, Any]) -> bytes:
+def _protocol_error(error: FrameInvalid) -> bytes:
     """ASCII, so that an id goes back unchanged whatever it holds."""
+    about = {"code": -32600, "message": f"{error.code}: {error.message}. {error.hint}"}
+    reply = {"jsonrpc": "2.0", "id": error.request_id, "error": about}
     return json.dumps(reply, separators=(",", ":")).encode() + b"\n"

@@ -172,9 +172,9 @@ class SocketServer:
                     if line is None:
                         break
                     request = self._dispatcher.read(line)
-                except (e.FrameInvalid, e.FrameTooLarge) as error:
+                except e.FrameInvalid as error:
                     await self._dispatcher.refuse(caller, "?", error)
-                    await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
+                    await lines.send(self._dispatcher.failed(error.request_id, error))
                     continue
                 if request.method == f.SUBSCRIBE.name:
                     following = await self._subscribe(lines, caller, request, feeds, following=following)

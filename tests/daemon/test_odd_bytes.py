@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from orchestrator.clients.python import RemoteError
+from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ async def test_in_the_python_client(daemon: RunningDaemon) -> None:
         assert met.value.code == "invalid_parameter"
 
 
-def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon) -> None:
+def test_through_mcp_the_error_comes_under_the_calls_id(daemon: RunningDaemon) -> None:
     """A client that sends them as JSON escapes would wait for its id for ever."""
 
     def called(id: object, method: str, **params: object) -> dict[str, object]:
@@ -63,8 +64,6 @@ def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon)
         called("fo\udcffur", "tools/call", name="read_file", arguments={"path": "nu\udcff"}),
         called(5, "tools/\udcff"),
         called(6, "tools/call", name="list_files", arguments={}),
-        called(7.5, "ping"),
-        called(None, "ping"),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "alice"],
@@ -75,9 +74,10 @@ def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon)
         timeout=60,
     )
     replies = {reply["id"]: reply for reply in map(json.loads, done.stdout.splitlines())}
-    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6, 7.5, None}, done.stderr
-    for id, code in ((2, "path_invalid"), ("three", "invalid_parameter"), ("fo\udcffur", "path_invalid")):
-        assert replies[id]["result"]["isError"]
-        assert json.loads(replies[id]["result"]["content"][0]["text"])["code"] == code
-    assert {replies[id]["error"]["code"] for id in (5, 7.5, None)} == {-32600}
+    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6}, done.stderr
+    for id in (2, "three", "fo\udcffur", 5):
+        assert replies[id]["error"]["code"] == -32600
+        assert "UTF-8" in replies[id]["error"]["message"]
     assert not replies[6]["result"].get("isError")
+    _, noted = command(daemon, "journal", "query", "--agent", "alice", "--outcome", "refused")
+    assert [entry["event"]["code"] for entry in noted["entries"]] == ["invalid_frame"] * 4
