@@ -16,7 +16,6 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
@@ -43,16 +42,13 @@ from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.reviewer_pool import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.socket import SocketServer, bind, import_mcp
+from orchestrator.servers.socket import SocketServer, bind
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import ignore_lease_breaks
 from orchestrator.workspace.scratch_check import ScratchChecker
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is to stop."""
-
-MCP_IMPORT_AFTER_S = 5.0
-"""After it is ready: the import takes a second of processor time, which who comes first should not share."""
 
 REACHABLE_CHECK_S = 2.0
 """How often the daemon looks whether its socket and its location file are there."""
@@ -125,7 +121,6 @@ class Daemon:
                     locations.write_location(self._location("running"))
                 _spare_the_collector()
                 self._report_ready()
-                tasks.start_soon(self._import_mcp)
                 await self._stopping.wait()
                 with suppress(OSError):  # on a full disk a client finds out by itself
                     locations.write_location(self._location(self._ended))
@@ -237,17 +232,6 @@ class Daemon:
             async for number in received:
                 self._log.info("asked to stop", signal=signal.Signals(number).name)
                 self._stopping.set()
-
-    async def _import_mcp(self) -> None:
-        """So that no agent waits for it. What fails here is tried again when the first one comes.
-
-        An agent that started the daemon is there at once, and its connection imports it; this is for later ones.
-        """
-        await anyio.sleep(MCP_IMPORT_AFTER_S)
-        try:
-            await to_thread.run_sync(import_mcp, abandon_on_cancel=True)
-        except Exception:  # noqa: BLE001  # no file descriptor, no memory: none of it may end the daemon
-            self._log.exception("the MCP library could not be imported")
 
     async def _keep_reachable(self, server: SocketServer, tasks: TaskGroup) -> None:
         """Where the socket or the location file was removed, put it back: nobody would find the daemon any more."""
