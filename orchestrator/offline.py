@@ -25,13 +25,11 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.record.folded_state import Progress, restored
-from orchestrator.engine.record.maintenance import backup_place
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import STREAM as JOURNAL
-from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
@@ -85,14 +83,6 @@ async def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
     parsed = parse_checkpoint(checkpoint) if checkpoint is not None else None
     async with _opened(state_dir, readonly=True) as journal:
         return verified(await journal.verify(parsed))
-
-
-async def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
-    """As `journal_backup`. Raises WorkspaceHeld, and what that raises."""
-    target = backup_place(directory, workspace=workspace, state_dir=state_dir)
-    with held(workspace, state_dir):
-        async with _opened(state_dir, readonly=True) as journal:
-            return await SqliteMaintenance(journal, clock=SystemClock()).backup(str(target))
 
 
 def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.JournalReplaced:

@@ -29,29 +29,24 @@ async def history_of(files: FileAccess, path: str) -> list[tuple[str, str | None
 # --- backing up and restoring ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("stopped", [False, True], ids=["while it runs", "while it is stopped"])
-async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon, stopped: bool) -> None:
+async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon) -> None:
     async with daemon.client("bot") as files:
         await write(files, "a.txt", "one\n", LARGE)
-    if stopped:
-        daemon.stop()
     target = daemon.base / "backup"
     code, answer = command(daemon, "journal", "backup", str(target))
     assert code == 0, answer
     assert {item.name for item in target.iterdir()} == {"journal.db", "blobs", "manifest.json"}
     assert answer["contents"] == 2
 
-    if not stopped:
-        daemon.stop()
+    daemon.stop()
     code, answer = command(daemon, "journal", "restore", str(target))
     assert code == 0, answer
     moved = Path(answer["set_aside"])
     assert (moved / "journal.db").is_file()
     assert (moved / "blobs").is_dir()
-    if not stopped:  # the session's end came after the backup
-        assert daemon.start()["code"] == "journal_behind"
-        daemon.wait()
-        assert command(daemon, "journal", "adopt")[0] == 0
+    assert daemon.start()["code"] == "journal_behind", "the session's end came after the backup"
+    daemon.wait()
+    assert command(daemon, "journal", "adopt")[0] == 0
     assert daemon.start()["ok"]
     async with daemon.client("bot") as files:
         await records_hold(daemon)
@@ -70,14 +65,11 @@ async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon, stoppe
         pytest.param("n" * 300, "backup_refused", id="too long a name"),
     ],
 )
-@pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
-async def test_where_no_backup_goes(daemon: RunningDaemon, place: str, code: str, stopped: bool) -> None:
+async def test_where_no_backup_goes(daemon: RunningDaemon, place: str, code: str) -> None:
     (daemon.base / "link").symlink_to(daemon.workspace)
     (daemon.base / "full").mkdir()
     (daemon.base / "full" / "mine").write_text("mine")
     (daemon.base / "file").write_text("mine")
-    if stopped:
-        daemon.stop()
     exit_code, answer = command(daemon, "journal", "backup", str(daemon.base / place))
     assert (exit_code, answer["code"]) == (1, code), answer
     assert [item.name for item in (daemon.base / "full").iterdir()] == ["mine"]

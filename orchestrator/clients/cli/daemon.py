@@ -27,7 +27,7 @@ from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.render.generic import facts
-from orchestrator.clients.running_daemon import StateDirectoryInUse, WorkspaceDaemon, ending
+from orchestrator.clients.running_daemon import StateDirectoryInUse, ending
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -211,13 +211,9 @@ def verify(settings: Settings, params: JournalVerify) -> int:
 
 @command(JOURNAL_BACKUP)
 def backup(settings: Settings, params: JournalBackup) -> int:
-    """Copy the journal into a new folder, and verify the copy; the daemon may run."""
+    """Copy the journal into a new folder, and verify the copy, while the daemon runs."""
     target = os.path.abspath(Path(params.directory).expanduser())  # noqa: PTH100  # links are the daemon's to follow
-    if WorkspaceDaemon(settings.root).find() is not None:
-        return settings.run(JOURNAL_BACKUP, JournalBackup(directory=target))
-    from orchestrator.offline import backup
-
-    return _alone(settings, backup, settings.root, settings.state_directory, target)
+    return settings.run(JOURNAL_BACKUP, JournalBackup(directory=target))
 
 
 @click.command("journal restore", cls=Command)
