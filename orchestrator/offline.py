@@ -97,16 +97,11 @@ def restore(workspace: str, state_dir: str, directory: str, *, another_journal: 
         of = mark.journal if mark is not None and not another_journal else None
         backup = Path(directory).resolve()
         made, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
-    known = mark if mark is not None else made
-    is_at = (known.journal, known.head, known.head_hash) == (made.journal, made.head, made.head_hash)
-    following = "`orchestrator up` goes on with it" if is_at else "run `orchestrator journal adopt`"
-    other = "; it is another journal than the workspace's" if known.journal != made.journal else ""
     before = f". The journal before it is in {aside}" if aside is not None else ""
     return k.JournalReplaced(
-        message=f"the journal is the backup's now{other}, at {show(made.head)}; {following}{before}",
+        message=f"the journal is the backup's now, at {show(made.head)}; run `orchestrator journal adopt`{before}",
         journal=made.journal,
         head=show(made.head),
-        known_head=show(mark.head) if mark is not None else None,
         set_aside=str(aside) if aside is not None else None,
     )
 
@@ -147,16 +142,12 @@ async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
             reached: HighWaterMark = journal.here
         file.write(reached)
         file.close()
-    other = ""
-    if known is not None and known.journal != reached.journal:
-        other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
+    other = " another journal than the workspace's," if known is not None and known.journal != reached.journal else ""
     moved = f". Contents that only the newer journal knew are in {aside}" if aside is not None else ""
     return k.JournalReplaced(
         message=f"adopted{other} at {show(head)}; changes of {plural(changed, 'file')} recorded as external{moved}",
         files=changed,
         head=show(head),
-        known_head=show(known.head) if known is not None else None,
-        adopted=show(adopted.seq),
         set_aside=str(aside) if aside is not None else None,
     )
 

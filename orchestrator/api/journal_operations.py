@@ -204,8 +204,6 @@ class JournalReplaced(r.Result, frozen=True, kw_only=True):
     journal: str | None = None  # the restored one's own id
     files: int | None = None  # that differed from an adopted journal, and are recorded as changed from outside
     head: str | None = None
-    known_head: str | None = None  # how far the journal had come
-    adopted: str | None = None  # the event
     set_aside: str | None = None  # the folder with the journal before, or with contents that only it knew
 
 

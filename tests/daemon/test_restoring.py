@@ -90,7 +90,6 @@ async def test_another_workspaces_backup_is_refused_unless_it_is_meant(base: Pat
 
     code, answer = command(daemon, "journal", "restore", "--another-journal", str(foreign))
     assert code == 0, answer
-    assert "another" in answer["message"], answer
     assert daemon.start()["code"] == "journal_behind"
     daemon.wait()
     code, answer = command(daemon, "journal", "adopt")
