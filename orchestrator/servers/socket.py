@@ -33,8 +33,7 @@ SILENT_PART = 4
 """One in so many of the file descriptors is for connections that have sent no preamble yet."""
 
 BREATH_S = 0.2
-"""How long no connection is accepted where the system has no descriptor for one more, and how long a new one has
-for its preamble then."""
+"""How long no connection is accepted where the system has no descriptor for one more."""
 
 _PREAMBLE = msgspec.json.Decoder(f.Preamble)
 _ENCODER = msgspec.json.Encoder()
@@ -58,7 +57,7 @@ class SocketServer:
     def __init__(self, engine: Engine, authenticator: Authenticator, dispatcher: Dispatcher, *, workspace: str) -> None:
         self._engine, self._authenticator, self._dispatcher = engine, authenticator, dispatcher
         self._workspace = workspace
-        self._silent: dict[SocketStream, tuple[LineStream, float]] = {}  # and since when; oldest first
+        self._silent: dict[SocketStream, LineStream] = {}  # oldest first
         self._log = logger("servers")
 
     async def serve(self, listener: SocketListener) -> None:
@@ -71,8 +70,6 @@ class SocketServer:
                 except anyio.ClosedResourceError:
                     return
                 except anyio.BrokenResourceError as error:  # its cause names what the system lacks
-                    if await self._give_way():
-                        continue
                     if not waiting:
                         self._log.error("no more callers can be let in for now", error=str(error.__cause__))
                     waiting = True
@@ -81,24 +78,15 @@ class SocketServer:
                     waiting = False
                     connections.start_soon(self._connection, stream)
 
-    async def _give_way(self) -> bool:
-        """Close the connection that has sent nothing for longest; False if each is new."""
-        oldest, (lines, since) = next(iter(self._silent.items()), (None, (None, 0.0)))
-        if oldest is None or lines is None or anyio.current_time() - since < BREATH_S:
-            return False
-        del self._silent[oldest]
-        lines.close()
-        await anyio.aclose_forcefully(oldest)
-        return True
-
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""
         async with stream:
             with LineStream(stream) as lines:
-                self._silent[stream] = lines, anyio.current_time()
-                most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // SILENT_PART
-                while len(self._silent) > most and await self._give_way():
-                    pass
+                self._silent[stream] = lines
+                if len(self._silent) > resource.getrlimit(resource.RLIMIT_NOFILE)[0] // SILENT_PART:
+                    oldest = next(iter(self._silent))
+                    self._silent.pop(oldest).close()
+                    await anyio.aclose_forcefully(oldest)
                 try:
                     await self._serve(stream, lines)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
