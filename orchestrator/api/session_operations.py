@@ -78,7 +78,6 @@ class SessionInfo(r.Result, frozen=True, kw_only=True):
 
 
 class SessionStatus(p.Params, frozen=True):
-    all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
     cursor: Annotated[p.CursorText | None, Meta(description="As `next` of the last answer says.")] = None
 
 

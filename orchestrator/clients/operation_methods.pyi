@@ -400,14 +400,9 @@ class OperationMethods:
         limit: Most bytes in one answer.
         """
 
-    async def session_status(
-        self,
-        all_leases: bool = False,
-        cursor: str | None = None,
-    ) -> orchestrator.api.session_operations.SessionInfo:
+    async def session_status(self, cursor: str | None = None) -> orchestrator.api.session_operations.SessionInfo:
         """What this session has read (stale reads marked), what waits, what it changed, its tasks.
 
-        all_leases: Also leases on files you have not seen.
         cursor: As `next` of the last answer says.
         """
 

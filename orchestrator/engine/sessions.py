@@ -47,7 +47,7 @@ class SessionService:
 
     async def session_status(self, caller: Caller, call: Call, params: a.SessionStatus) -> a.SessionInfo:
         session = self._session(caller)
-        leases = self._leases.live() if params.all_leases else self._leases.seen_by(caller, session.seen)
+        leases = self._leases.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
         stale_paths = {notice.path for notice in stale}
         info = a.SessionInfo(
@@ -248,9 +248,6 @@ LISTS = ("recent_reads", "pending", "uncommitted_changes", "tasks", "leases", "s
 PARTS = {"uncommitted_changes": "paths", "leases": "globs"}
 """The member by which an item that is too long for one answer is divided."""
 
-LEASES = "leases:0"
-"""The cursor at which the leases begin."""
-
 NEXT_BYTES = 150
 _CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
 
@@ -272,8 +269,7 @@ def session_page(info: a.SessionInfo, params: a.SessionStatus, room: AnswerSpace
     page = {name: tuple(item for listed, _, item in items[:kept] if listed == name) for name in LISTS}
     follow = None
     if items[kept:]:
-        asked = "all_leases=true, " if params.all_leases else ""
-        follow = f'session_status({asked}cursor="{items[kept][0]}:{items[kept][1]}")'
+        follow = f'session_status(cursor="{items[kept][0]}:{items[kept][1]}")'
     return msgspec.structs.replace(empty, **page, next=follow)
 
 

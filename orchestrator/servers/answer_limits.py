@@ -10,20 +10,14 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.history import RollbackAnswer
 from orchestrator.api.journal_operations import JournalPage
-from orchestrator.api.session_operations import LeaseAnswer
-from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.sessions import LEASES
 
 UNKNOWN_BYTES = 12_000
 """For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
 
 LEAST_BYTES = 4_000
 """The least that `--max-answer-bytes` may be: the frame of an answer takes some of it."""
-
-MOST_BYTES = 16 * 1024 * 1024
-"""The most that it may be."""
 
 CAPS: dict[str, AnswerSpace] = {
     "claude-code": AnswerSpace(bytes=200_000),
@@ -40,9 +34,6 @@ OLD_CLAUDE = AnswerSpace(bytes=48_000)
 
 CLAUDE_SINCE = (2, 1, 316)
 
-ALL_LEASES = f'session_status(all_leases=true, cursor="{LEASES}")'
-"""The call that shows every lease."""
-
 _ENCODER = msgspec.json.Encoder()
 _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
@@ -52,7 +43,7 @@ def room_for(name: str, version: str, asked: int | None, *, typed: bool = False)
     """The room of an answer to a client; `asked` is what the transport was started with."""
     room = CAPS.get(name, AnswerSpace(bytes=UNKNOWN_BYTES))
     if asked is not None:
-        room = AnswerSpace(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
+        room = AnswerSpace(bytes=max(asked, LEAST_BYTES))
     elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
         room = OLD_CLAUDE
     whole = f"{room.bytes} bytes" if room.lines == UNBOUNDED.lines else f"{room.bytes} bytes or {room.lines} lines"
@@ -127,8 +118,6 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
             return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
             return f'get_diff(from="{change}", to="{version}")'
-        case LeaseAnswer() | None:
-            return ALL_LEASES if result is not None or plain.get("code") == PathReserved.code else ""
         case r.ChangeAnswer(paths=(path, *_)):
             return f"read_file(path={quoted(path.path)})"
         case _:

@@ -12,10 +12,6 @@ from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
 from orchestrator.core.errors import escaped, plural
-from orchestrator.engine.paths import quoted
-
-MOST_RANGES = 300
-"""Of blamed lines in one block; the rest is another call away."""
 
 
 def text_block(result: r.Result) -> str | None:
@@ -150,7 +146,7 @@ def _blamed(result: BlameAnswer) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
-    for part in result.ranges[:MOST_RANGES]:
+    for part in result.ranges:
         parts = (
             *(f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")),
             "unknown: that content was not kept" if part.kind == "unknown" else part.operation or part.kind,
@@ -159,11 +155,7 @@ def _blamed(result: BlameAnswer) -> str:
             _named("as", part.path),
         )
         rows.append(" ".join(filter(None, parts)))
-    follow = result.next
-    if len(result.ranges) > MOST_RANGES:
-        start = result.ranges[MOST_RANGES].start
-        follow = f'blame(path={quoted(result.path)}, start={start}, at="{result.version_id}")'
-    return "\n".join(filter(None, (*rows, _more(follow))))
+    return "\n".join(filter(None, (*rows, _more(result.next))))
 
 
 def _named(name: str, value: str | None) -> str:

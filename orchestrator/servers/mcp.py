@@ -35,6 +35,7 @@ _ENCODER = msgspec.json.Encoder()
 FRAME_BYTES = 50
 """Between the blocks of one answer."""
 
+NOT_OFFERED = "tools/list names all of them; a person opens the others with `orchestrator mcp --toolset full`."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
@@ -128,7 +129,9 @@ class _McpTransport:
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
             if name in BY_NAME and name not in self._offered:
-                raise await self._not_offered(name)
+                error = UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
+                await self._dispatcher.refuse(self._caller, name, error)
+                raise error
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
             answer, notices = await self._dispatcher.respond(self._caller, request, self._lines, room.at_most(most))
@@ -147,15 +150,6 @@ class _McpTransport:
         info = client.client_info if client is not None else None
         name, version = (info.name, info.version) if info is not None else ("", "")
         return room_for(name, version, self._most_bytes, typed=self._structured)
-
-    async def _not_offered(self, name: str) -> UnknownOperation:
-        """The refusal of a tool that this connection was not opened with; it is noted."""
-        hint = "tools/list names all of them."
-        if not BY_NAME[name].operator_only:
-            hint = f"{name} belongs to the full toolset: a person opens it with `orchestrator mcp --toolset full`."
-        error = UnknownOperation(f"there is no tool {name} here", hint=hint)
-        await self._dispatcher.refuse(self._caller, name, error)
-        return error
 
     def _answered(self, result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int) -> types.CallToolResult:
         text = text_block(result)

@@ -14,7 +14,7 @@ from anyio import to_thread
 from orchestrator.api.history import BlameAnswer, BlamedLines
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.servers.blocks import MOST_RANGES, text_block
+from orchestrator.servers.blocks import text_block
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import save
 
@@ -301,11 +301,6 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     assert " outside external" in first
     assert second.startswith(f"2-3 {change.version_id} ")
     assert f" alice edit_file change {change.change} session {alice.session}" in second
-    many = msgspec.structs.replace(blamed, ranges=blamed.ranges * MOST_RANGES)
-    reported = text_block(many)
-    assert reported is not None
-    assert len(reported.splitlines()) == MOST_RANGES + 2
-    assert reported.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')
 
 
 async def test_an_end_before_the_start_is_refused(daemon: RunningDaemon) -> None:

@@ -157,7 +157,5 @@ async def test_a_session_that_did_not_fit_comes_with_the_next_call(place: Place)
         assert parts(answers, "uncommitted_changes", lambda change: change["paths"]) == [[p] for p in newest_first]
         assert [glob for shown in parts(answers, "leases", lambda lease: lease["globs"]) for glob in shown] == globs
         assert {lease["agent"] for answer in answers for lease in answer.get("leases", ())} == {"worker"}
-        clash = await followed(client, SMALLEST, "reserve_paths", {"globs": ["area/"]})
-        assert clash[0]["status"] == "clash"
-        shown = {lease["globs"][0] for answer in clash for lease in answer.get("clashes", answer.get("leases", ()))}
-        assert shown >= {f"area/{number}/**" for number in range(25)}
+        clash = reported(await client.call_tool("reserve_paths", {"globs": ["area/"]}))
+        assert (clash["status"], clash["cut"]) == ("clash", {"clashes": f"the first {len(clash['clashes'])} of 25"})

@@ -90,7 +90,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "tree_at": [{"contents": True}, {"contents": True, "at": "{last}"}],
     "content_at": [{"path": PATH, "at": "{first}"}, {"path": PATH, "at": "{last}"}],
     "replay_check": [{}],
-    "session_status": [{}, {"all_leases": True}],
+    "session_status": [{}],
     "begin_task": [{"title": "looking"}],
     "end_task": [{"task": "{first}"}],
     "reserve_paths": [{"globs": [PATH], "ttl_s": 1}],
