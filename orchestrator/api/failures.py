@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.api.framing import UNREADABLE, refused_text
+from orchestrator.api.framing import UNREADABLE
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
@@ -82,18 +82,9 @@ def parse_params(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
         except msgspec.ValidationError:  # `params_from` explains what is wrong with the plain data
             given = msgspec.json.decode(raw)
     except UNREADABLE as error:
-        raise _unreadable(error, raw) from error
+        why = f"not JSON: {error}"
+        raise e.ParameterInvalid("params", why, hint="Send a JSON object, encoded in UTF-8.") from error
     return params_from(operation, given)
-
-
-def _unreadable(error: Exception, raw: bytes | msgspec.Raw) -> e.CallerError:
-    """What is wrong with parameters that msgspec can't read; Python's own reader lets half a surrogate pair through."""
-    try:
-        given = json.loads(bytes(raw))
-    except (ValueError, RecursionError):
-        given = None
-    odd = refused_text(given) if isinstance(given, dict) else None
-    return odd or e.ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
 
 
 def params_from(operation: AnyOperation, given: Any) -> Params:

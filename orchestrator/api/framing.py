@@ -11,9 +11,6 @@ id until the connection ends: `event` with a `FeedEvent` as params, in the journ
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -23,7 +20,7 @@ from orchestrator.api.journal_operations import StoredEvent
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
 from orchestrator.api.results import Notice, Result
-from orchestrator.core.errors import CallerError, OrchestratorError, ParameterInvalid, PathInvalid, escaped
+from orchestrator.core.errors import OrchestratorError
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """A longer line is refused with `frame_too_large` and read past."""
@@ -146,28 +143,3 @@ def refusal(error: OrchestratorError) -> Refusal:
 def rejection(error: OrchestratorError) -> dict[str, Any]:
     """The answer to a preamble that is refused, and to who started a daemon that can't serve."""
     return {"ok": False, **msgspec.to_builtins(refusal(error))}
-
-
-PATHS = frozenset({"path", "source", "destination"})
-
-
-def refused_text(values: Mapping[str, Any]) -> CallerError | None:
-    """The refusal of the first parameter that holds such a text; None if none does."""
-    for name, value in values.items():
-        odd = _odd(value)
-        if odd is None:
-            continue
-        why = f"it holds {escaped(odd)}, which is in no UTF-8 text"
-        if name in PATHS and isinstance(value, str):
-            return PathInvalid(value, why)
-        return ParameterInvalid(escaped(name), why, hint="Send text that is valid UTF-8.")
-    return None
-
-
-def _odd(value: object) -> str | None:
-    """The first lone surrogate in a value, however deep."""
-    try:
-        found = re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False))
-    except RecursionError:
-        return None
-    return found[0] if found else None

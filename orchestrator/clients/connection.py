@@ -21,13 +21,12 @@ from orchestrator.api.framing import (
     Subscribe,
     Welcome,
     refusal,
-    refused_text,
 )
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
 from orchestrator.clients.running_daemon import RemoteError, accepted, kill_hint
-from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
+from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, ParameterInvalid
 
 R = TypeVar("R", bound=Result)
 
@@ -89,9 +88,7 @@ def asked(id: int, operation: AnyOperation, params: Params) -> Asked:
     try:
         written = msgspec.json.encode(values)
     except UnicodeEncodeError as error:
-        odd = refused_text(msgspec.to_builtins(values))
-        if odd is None:
-            raise
+        odd = ParameterInvalid("params", f"not UTF-8 text: {error}", hint="Send text that is valid UTF-8.")
         raise remote_error(refusal(odd)) from error
     request = Request(method=operation.name, id=id, params=msgspec.Raw(written))
     return Asked(id, operation, request_id, msgspec.json.encode(request) + b"\n")

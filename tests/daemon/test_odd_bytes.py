@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        pytest.param(["open", b"b\xfead.txt"], "path_invalid", id="a path"),
-        pytest.param(["blame", b"\xff"], "path_invalid", id="nothing else"),
+        pytest.param(["open", b"b\xfead.txt"], "invalid_parameter", id="a path"),
+        pytest.param(["blame", b"\xff"], "invalid_parameter", id="nothing else"),
         pytest.param(["rollback", "--glob", b"\xff"], "invalid_parameter", id="a glob"),
         pytest.param(["search", b"\xff"], "invalid_parameter", id="a pattern"),
         pytest.param(["open", "a.txt", "--agent", b"\xff"], "invalid_frame", id="a name"),
@@ -43,7 +43,7 @@ async def test_in_the_python_client(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as files:
         with pytest.raises(RemoteError) as met:
             await files.read_file("b\udcffad.txt")
-        assert met.value.code == "path_invalid"
+        assert met.value.code == "invalid_parameter"
         with pytest.raises(RemoteError) as met:
             await files.list_files(".", globs=["\udcff"])
         assert met.value.code == "invalid_parameter"
