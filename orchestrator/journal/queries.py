@@ -171,9 +171,9 @@ class JournalReader:
         events = [undo.event for undo in undos if undo is not None]
         return [(event.change, event.provenance.reverts) for event in events if isinstance(event, ChangeApplied)]
 
-    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
-        values = (path, after, min(until, self.head))
-        rows = await self._all(self._points, sql("versions_between"), values)
+    async def changes_of(self, path: WorkspacePath, *, until: int) -> list[KnownVersion]:
+        values = (path, min(until, self.head))
+        rows = await self._all(self._points, sql("versions_until"), values)
         events = await self._all(self._events, sql("events_of_versions"), values)
         recorded = {event.seq: event for event in await _decoded(partial(_recorded, events), events)}
         found: list[KnownVersion] = []

@@ -76,15 +76,15 @@ SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, c
        undoes, moved_from
 FROM file_versions WHERE path = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
--- name: versions_between
+-- name: versions_until
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        undoes, moved_from
-FROM file_versions WHERE path = ? AND seq > ? AND seq <= ? ORDER BY seq;
+FROM file_versions WHERE path = ? AND seq <= ? ORDER BY seq;
 
 -- name: events_of_versions
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
        trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
-FROM events WHERE seq IN (SELECT seq FROM file_versions WHERE path = ? AND seq > ? AND seq <= ?) ORDER BY seq;
+FROM events WHERE seq IN (SELECT seq FROM file_versions WHERE path = ? AND seq <= ?) ORDER BY seq;
 
 -- name: version_at
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,

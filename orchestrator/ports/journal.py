@@ -235,8 +235,8 @@ class Journal(Protocol):
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         """Every change that undid others, newest first, with the changes that it undid."""
 
-    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
-        """The versions of a path with `after` < seq ≤ `until`, oldest first, each with its event; in few queries."""
+    async def changes_of(self, path: WorkspacePath, *, until: int) -> list[KnownVersion]:
+        """The versions of a path up to `until`, oldest first, each with its event; in few queries."""
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         """Check everything; with a checkpoint also whether this is the history that it was made of.

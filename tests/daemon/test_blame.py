@@ -256,7 +256,7 @@ async def test_the_same_after_a_restart(daemon: RunningDaemon) -> None:
         for n in range(0, 30, 3):
             await edited(alice if n % 2 else bob, "a.py", f"line {n}\n", f"line {n}\nmore {n}\n")
             if n % 4 == 0:
-                await alice.blame("a.py")  # later ones go on from here
+                await alice.blame("a.py")
         before = await alice.blame("a.py")
     daemon.stop()
     daemon.start()

@@ -10,9 +10,9 @@ from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.engine.reads.blame import Attributions
+from orchestrator.engine.reads.blame import KEPT_FOLDS, Attributions
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import AppendBatch, KnownVersion, NewEvent
+from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.engine.parts import services_of
@@ -143,31 +143,9 @@ async def test_a_fold_of_one_version_leaves_the_others_as_they_were(past: Past) 
 
 
 async def test_what_is_at_hand_is_bounded(past: Past) -> None:
-    past.attributions = Attributions(past.services.journal, past.services.contents, most=400)  # less room
     paths = [WorkspacePath(f"f{n}") for n in range(50)]
     versions = [await past.put(path, "a b c") for path in paths]
     for _ in range(2):
         for path, version in zip(paths, versions, strict=True):
             assert await past.owners(path, version) == [version] * 3
-    assert past.attributions.held <= 400
-
-
-async def test_a_fold_goes_on_from_the_last_one(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what came since is asked of the journal; a file that was moved there since is another one."""
-    fetched: list[int] = []
-    changes_of = past.services.journal.changes_of
-
-    async def counted(path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
-        fetched.append(len(found := await changes_of(path, after=after, until=until)))
-        return found
-
-    monkeypatch.setattr(past.services.journal, "changes_of", counted)
-    versions = [await past.put(A, " ".join("abcdefgh"[: n + 1])) for n in range(8)]
-    assert await past.owners(A, versions[6]) == versions[:7]
-    assert await past.owners(A, versions[7]) == versions
-    assert fetched == [7, 1]
-    await past.gone(A)
-    other = await past.put(B, "x")
-    await past.gone(B, moved_to=A)
-    moved = await past.put(A, "x", moved_from=B)
-    assert await past.owners(A, moved) == [other]
+    assert len(past.attributions.kept) == KEPT_FOLDS

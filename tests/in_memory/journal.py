@@ -227,9 +227,9 @@ class MemoryJournal:
     def _all_versions(self) -> Iterable[VersionRow]:
         return (row for rows in self._versions.by_path.values() for row in rows.values())
 
-    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+    async def changes_of(self, path: WorkspacePath, *, until: int) -> list[KnownVersion]:
         await pause()
-        rows = sorted((row for row in self._of(path) if after < row.seq <= until), key=lambda row: row.seq)
+        rows = sorted((row for row in self._of(path) if row.seq <= until), key=lambda row: row.seq)
         return [KnownVersion(row, self._recorded[row.seq - 1]) for row in rows]
 
     def _of(self, path: WorkspacePath) -> Iterable[VersionRow]:

@@ -77,21 +77,10 @@ class Attribution:
         self._owners = array("q")  # by line; negative: not certain
         self._taken: dict[Seq, Step] = {}
 
-    def copy(self) -> Attribution:
-        """One that goes on by itself."""
-        other = Attribution()
-        other._owners, other._taken = self._owners[:], {**self._taken}
-        return other
-
     @property
     def lines(self) -> int:
         """How many lines the file has."""
         return len(self._owners)
-
-    @property
-    def weight(self) -> int:
-        """About how many numbers this holds."""
-        return len(self._owners) + sum(len(t.removed) + 4 * len(t.hunks) + 4 for t in self._taken.values())
 
     def inexact(self, step: Step) -> tuple[tuple[Seq, Step], ...]:
         """The reverted changes for which a step needs texts: it does not lead straight back."""

@@ -28,8 +28,8 @@ from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import Journal, KnownVersion
 
-KEPT_NUMBERS = 4_000_000
-"""Of all folds in memory together: some 32 MB, or two hundred files of 20,000 lines."""
+KEPT_FOLDS, KEPT_LINES = 20, 200_000
+"""Folds in memory, and lines of one of them."""
 
 
 class Blamer:
@@ -146,55 +146,30 @@ class Lineage(msgspec.Struct):
         self.authors[row.seq] = row
         self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
 
-    def copy(self) -> Lineage:
-        """One that goes on by itself."""
-        return msgspec.structs.replace(self, attribution=self.attribution.copy(), authors={**self.authors})
-
-    @property
-    def weight(self) -> int:
-        return self.attribution.weight + 16 * len(self.authors)
-
 
 class Attributions:
     """Folds by (path, version)."""
 
-    def __init__(self, journal: Journal, contents: Contents, *, most: int = KEPT_NUMBERS) -> None:
-        self._journal, self._contents, self._most = journal, contents, most
-        self.held = 0
-        """Numbers in all folds in memory."""
-        self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
+    def __init__(self, journal: Journal, contents: Contents) -> None:
+        self._journal, self._contents = journal, contents
+        self.kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
+        """The last ones that were asked for, the latest at the end."""
 
     async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
         """The attribution of one version of a path. Do not change it.
 
         `lost` is set on one whose content, and so the number of its lines, is not known.
         """
-        known = self._kept.get((path, version))
+        known = self.kept.get((path, version))
         if known is not None:
-            self._kept.move_to_end((path, version))
+            self.kept.move_to_end((path, version))
             return known
-        lineage = await self._continued(path, version)
-        if lineage is None:
-            lineage = Lineage()
-            await self._fold(lineage, await self._versions(path, version))
-        if lineage.lost is None and lineage.weight <= self._most // 4 and (path, version) not in self._kept:
-            self._kept[path, version] = lineage
-            self.held += lineage.weight
-            while self.held > self._most:
-                self.held -= self._kept.popitem(last=False)[1].weight
-        return lineage
-
-    async def _continued(self, path: WorkspacePath, version: Seq) -> Lineage | None:
-        """Go on from the latest fold of an earlier version; None without one, or if a file was moved here since."""
-        earlier = max((seq for known, seq in self._kept if known == path and seq < version), default=None)
-        if earlier is None:
-            return None
-        begun = self._kept[path, earlier]
-        versions = await self._journal.changes_of(path, after=earlier, until=version)
-        if any(known.row.moved_from is not None for known in versions):
-            return None
-        lineage = begun.copy()
-        await self._fold(lineage, versions)
+        lineage = Lineage()
+        await self._fold(lineage, await self._versions(path, version))
+        if lineage.lost is None and lineage.attribution.lines <= KEPT_LINES:
+            self.kept[path, version] = lineage
+            while len(self.kept) > KEPT_FOLDS:
+                self.kept.popitem(last=False)
         return lineage
 
     async def _versions(self, path: WorkspacePath, until: int) -> list[KnownVersion]:
