@@ -197,7 +197,6 @@ class FileText(Result, frozen=True, kw_only=True):
     eol: str
     content_hash: str
     truncated: bool = False
-    cut: str | None = None  # what the client shows its model, where that is less than `max_tokens`
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
@@ -272,7 +271,6 @@ class Diff(Result, frozen=True, kw_only=True):
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either
-    cut: str | None = None  # what the client shows its model, where that is less than `max_tokens`
     cursor: str | None = None
     warnings: tuple[str, ...] = ()
 

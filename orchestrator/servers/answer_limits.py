@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.history import RollbackAnswer
 from orchestrator.api.journal_operations import JournalPage
-from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
+from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
 from orchestrator.engine.paths import quoted
 
 UNKNOWN_BYTES = 12_000
@@ -46,8 +46,7 @@ def room_for(name: str, version: str, asked: int | None, *, typed: bool = False)
         room = AnswerSpace(bytes=max(asked, LEAST_BYTES))
     elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
         room = OLD_CLAUDE
-    whole = f"{room.bytes} bytes" if room.lines == UNBOUNDED.lines else f"{room.bytes} bytes or {room.lines} lines"
-    return AnswerSpace(room.bytes, room.lines, typed, whole)
+    return AnswerSpace(room.bytes, room.lines, typed)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

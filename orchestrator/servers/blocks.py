@@ -42,7 +42,7 @@ def _file_text(result: r.FileText) -> str:
         f" ({result.encoding}, {result.eol})"
     )
     tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
-    return fenced(head, result.text, f"[{result.cut}]\n{tail}" if result.cut else tail)
+    return fenced(head, result.text, tail)
 
 
 @_block.register
@@ -64,8 +64,6 @@ def _diff(result: r.Diff) -> str:
             rows.append(f"[mode {file.mode_before} → {file.mode_after}: {escaped(file.path)}]")
     if result.unlisted:
         rows.append(f"[{result.unlisted} more files differ; policy keeps their names]")
-    if result.cut:
-        rows.append(f"[{result.cut}]")
     rows.append(_cursor(result.cursor))
     return fenced(head, result.diff or "(no difference in lines)\n", "\n".join(filter(None, rows)))
 

@@ -1,4 +1,4 @@
-"""An answer takes most of what its client hands on, says what was cut, and names the call that shows the rest."""
+"""An answer takes most of what its client hands on, and names the call that shows the rest."""
 
 from __future__ import annotations
 
@@ -48,21 +48,6 @@ async def test_an_answer_takes_most_of_what_its_client_hands_on(place: Place, li
             structured = json.dumps(answer.structured_content or {}, ensure_ascii=False, separators=(",", ":"))
             used = max(len(json.dumps(text, ensure_ascii=False).encode()), len(structured.encode()))
             assert used > 0.75 * limit.bytes, f"{name} {arguments}: {used} of {limit.bytes} bytes"
-
-
-async def test_a_read_says_that_max_tokens_was_more_than_the_client_hands_on(place: Place) -> None:
-    (place.workspace / "code.py").write_text(CODE)
-    said = "[cut before max_tokens=6000: this client hands on 12000 bytes of an answer at most]\n[more follows: "
-    async with opened(place, "worker", USED[0]) as client:
-        cut = await client.call_tool("read_file", {"path": "code.py", "max_tokens": 6_000})
-        assert said in check(cut, USED[0], "read_file")
-        kept = await client.call_tool("read_file", {"path": "code.py", "max_tokens": 500})
-        assert "max_tokens" not in check(kept, USED[0], "read_file")
-    (place.workspace / "more.py").write_text("new = 1\n" * 4_000)
-    async with opened(place, "other", USED[0]) as client:
-        await client.call_tool("file_info", {"path": "more.py"})  # the daemon has seen it then
-        tree = await client.call_tool("get_diff", {"from": "@0", "max_tokens": 20_000})
-        assert "cut before max_tokens=20000" in check(tree, USED[0], "get_diff")
 
 
 async def test_a_search_that_was_shown_counts_as_seen_and_no_more(place: Place) -> None:

@@ -24,11 +24,10 @@ class AnswerSpace(msgspec.Struct, frozen=True):
     bytes: int = 1 << 40
     lines: int = 1 << 40
     typed: bool = False  # a text goes out as typed content, too; the client may count either
-    whole: str = ""  # how much of an answer the client passes on, in words
 
     def less(self, taken: int, lines: int = 0) -> AnswerSpace:
         """What is left when so many bytes and lines are taken."""
-        return AnswerSpace(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
+        return AnswerSpace(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed)
 
     def framed(self, *texts: str) -> AnswerSpace:
         """What is left beside an answer's head, its way to go on, and these texts in them."""
@@ -36,15 +35,11 @@ class AnswerSpace(msgspec.Struct, frozen=True):
 
     def at_most(self, most_bytes: int) -> AnswerSpace:
         """No more of it than so many bytes."""
-        return AnswerSpace(min(self.bytes, most_bytes), self.lines, self.typed, self.whole)
+        return AnswerSpace(min(self.bytes, most_bytes), self.lines, self.typed)
 
     def cost(self, text: int, item: Any) -> int:
         """The bytes of an item, which takes so many as text."""
         return max(text, len(_ENCODER.encode(item)) + 1) if self.typed else text
-
-    def overrules(self, parameter: str, value: int) -> str:
-        """What an answer says that ends before the caller's own limit."""
-        return f"cut before {parameter}={value}: this client hands on {self.whole} of an answer at most"
 
     def holds(self, *texts: str) -> bool:
         """Whether these texts fit, one beside the other."""

@@ -191,7 +191,7 @@ class Reader:
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = document.lines[start - 1 : last]
         costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
-        allowed, last = last, start - 1 + room.first(costs)
+        last = start - 1 + room.first(costs)
         text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
         if not numbers and last == total and not document.final_newline:
             text = text.removesuffix("\n")
@@ -226,7 +226,6 @@ class Reader:
             eol=document.eol,
             content_hash=digest,
             truncated=truncated,
-            cut=call.room.overrules("max_tokens", params.max_tokens) if last < allowed else None,
             next=follow,
             warnings=warned,
         )

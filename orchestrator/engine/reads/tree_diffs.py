@@ -193,7 +193,6 @@ class Page:
         self.events = [DiffShown(path=ROOT, from_version=span.left, to_version=span.right)]
         """That a diff of the tree was shown, and which lines of which file."""
         self._next: Span | None = None
-        self._over = False  # more than the client passes on
 
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
@@ -203,10 +202,8 @@ class Page:
         shown = (size(text) + named, text.count("\n") + 2)
         too_large = cost > self._budget or not self._whole.first([shown], least=0)
         taken = (named, 2) if too_large else shown
-        over = not self._room.first([taken], least=0)
-        full = over or (self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES
-        self._over |= over or (too_large and cost <= self._budget)
-        if self._files and full:
+        full = not self._room.first([taken], least=0) or len(self._files) >= PAGE_FILES
+        if self._files and (full or (self._spent + cost > self._budget and not too_large)):
             self._next = self._span._replace(after=self._files[-1].path)
             return False
         self._room = self._room.less(*taken)
@@ -243,7 +240,6 @@ class Page:
             files=tuple(self._files),
             total_files=total,
             unlisted=unlisted,
-            cut=self._whole.overrules("max_tokens", self._budget) if self._over else None,
             cursor=str(self._next) if self._next is not None else None,
             warnings=warnings,
         )
