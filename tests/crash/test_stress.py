@@ -79,7 +79,7 @@ async def _agents(socket: str, workspace: str, edits: int, names: list[str]) -> 
     sys.stdout.buffer.write(msgspec.json.encode(done))
 
 
-@pytest.mark.parametrize("edits", [60, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("edits", [30, pytest.param(200, marks=pytest.mark.soak)])
 async def test_no_edit_is_lost(daemon: RunningDaemon, edits: int) -> None:
     async with daemon.client("maker") as maker:
         for name in FILES:

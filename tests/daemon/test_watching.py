@@ -315,6 +315,7 @@ async def test_changes_while_it_was_away_are_one_group(base: Path, work: Path) -
             assert closed.event == {"group": int(opened.seq[1:]), "changes": 31}
 
 
+@pytest.mark.soak
 async def test_ten_thousand_changes_stall_nobody(base: Path, work: Path) -> None:
     for n in range(10_000):
         if n % 100 == 0:
