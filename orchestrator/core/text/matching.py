@@ -21,7 +21,7 @@ from orchestrator.core.text.indent import (
     indents,
     inside_strings,
 )
-from orchestrator.core.text.normalised import check_new, differences, key_of, keys_of, nearest, rewritten
+from orchestrator.core.text.normalised import check_new, differences, key_of, nearest, rewritten
 
 BLANKS = 0.1
 """What typography and indentation count for in a score."""
@@ -57,7 +57,7 @@ def find(
     Raises SearchNotFound (`details`: `nearest`) and SearchAmbiguous (`details`: `count`, 1-based `lines`); `name`
     is what the messages call the passage, and `why` the reason that they give if one is known. Cost: O(characters).
     """
-    keys = keys_of(lines)
+    keys = list(map(key_of, lines))
     found = [at for at in places(keys, passage) if within(at)]
     if len(found) > 1:
         raise SearchAmbiguous(
