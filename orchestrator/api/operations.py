@@ -106,7 +106,6 @@ EDIT_FILE = Operation(
         e.ExpectMismatch,
         e.SymbolNotFound,
         e.SymbolAmbiguous,
-        e.SymbolExists,
         e.ChangesOverlap,
         e.NothingToChange,
     ),

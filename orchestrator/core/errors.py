@@ -376,14 +376,6 @@ class SymbolAmbiguous(
     """The file defines that name more than once."""
 
 
-class SymbolExists(
-    CallerError,
-    code="symbol_exists",
-    hint="Send only that symbol's lines under a free name; change the other separately.",
-):
-    """A symbol's new content defines another name, which the file has already beside it."""
-
-
 class ChangesOverlap(CallerError, code="changes_overlap", hint="Join the overlapping changes into one."):
     """Two changes of one batch touch the same lines."""
 

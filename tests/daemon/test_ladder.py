@@ -133,35 +133,6 @@ async def test_a_symbols_content_takes_the_files_tabs(
     assert (daemon.workspace / path).read_text() == text.replace(old, new)
 
 
-@pytest.mark.parametrize(("path", "text", "symbol", "content"), [
-    pytest.param(
-        "a.py", "def a():\n    return 1\n\n\ndef b():\n    return 2\n", "a", "def b():\n    return 3\n", id="Python"
-    ),
-    pytest.param("a.go", GO, "f", "func g() bool {\n\treturn false\n}\n", id="Go"),
-    pytest.param("a.ts", TS, "A.f", "g() {\n\treturn 3;\n}\n", id="TypeScript"),
-    pytest.param(
-        "A.java", "class A {\n  int f() { return 1; }\n\n  void g() {\n  }\n}\n", "A.f",
-        "int g() {\n  return 3;\n}\n", id="Java",
-    ),
-    pytest.param(
-        "a.css", ".a {\n  color: red;\n}\n.b {\n  color: red;\n}\n", ".a", ".b {\n  color: blue;\n}\n", id="CSS"
-    ),
-    pytest.param("a.json", '{\n  "a": 1,\n  "b": 2\n}\n', "a", '"b": 3', id="JSON"),
-    pytest.param("a.md", "# A\n\n## a\n\nx\n\n## b\n\ny\n", "A.a", "## b\n\nz\n", id="Markdown"),
-])  # fmt: skip
-async def test_a_symbol_is_not_made_twice(
-    daemon: RunningDaemon, path: str, text: str, symbol: str, content: str
-) -> None:
-    (daemon.workspace / path).write_text(text)
-    async with daemon.client("alice") as alice:
-        with pytest.raises(RemoteError) as refused:
-            await alice.edit_file(path, [Replacement(symbol=symbol, content=content)])
-        assert refused.value.code == "symbol_exists"
-        assert (daemon.workspace / path).read_text() == text
-        free = content.replace("g()", "h()").replace("b", "c")
-        assert (await alice.edit_file(path, [Replacement(symbol=symbol, content=free)])).status == "applied"
-
-
 HUNK = """\
 @@ -8,3 +8,4 @@
    def order(self, item, count):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from heapq import nlargest
 
 import msgspec
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
-from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
+from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit, edits_between
-from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted, indent_of, inside_strings
+from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.symbols import Outline, Symbol
 
@@ -45,8 +44,8 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
 
     The content is indented as `fitted` does it, and keeps the `,` or `;` that follows it.
     An empty content removes the symbol. Raises SymbolNotFound (`details`: `change`, 0-based, `nearest` with name,
-    line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), SymbolExists (`change`,
-    `symbol`) where the content defines what is beside it, and ParameterInvalid where other code shares its lines.
+    line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), and ParameterInvalid where other code
+    shares its lines.
     """
     if outline is None or not outline.parsed:
         raise SymbolNotFound(
@@ -80,11 +79,6 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         old = document.lines[symbol.line - 1 : stop]
         near = document.lines[max(0, symbol.line - 1 - NEIGHBOURS) : symbol.end_line + NEIGHBOURS]
         new = fitted(new, old, near, restyle=outline.language not in UNINDENTED)
-        if (name := defined_beside(new, document.lines, symbol, outline.symbols)) is not None:
-            raise SymbolExists(
-                f"change {index + 1}: the new content of {dotted!r} defines {name!r}, which is elsewhere in the file.",
-                details={"change": index, "symbol": name},
-            )
     if symbol.tail and new and not new[-1].rstrip().endswith(symbol.tail):
         new[-1] = new[-1].rstrip() + symbol.tail
     final = document.final_newline if stop == document.line_count else True
@@ -116,66 +110,10 @@ def _bare(lines: list[str]) -> list[str]:
 
 def _nearest(outline: Outline, name: str) -> list[dict[str, object]]:
     """The symbols whose names are likest, in full or by their last parts, best first."""
-    known = list(outline.walk())
-    scores: dict[int, float] = {}
-    for wanted, names in (
-        (name, [dotted for dotted, _ in known]),
-        (name.rpartition(".")[2], [symbol.name for _, symbol in known]),
-    ):
-        likest = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=MOST_NAMES)
-        for _, score, at in likest:
-            scores[at] = max(score, scores.get(at, 0.0))
+    last = name.rpartition(".")[2]
+    known = ((max(fuzz.ratio(name, dotted), fuzz.ratio(last, one.name)), dotted, one) for dotted, one in outline.walk())
+    likest = nlargest(MOST_NAMES, (item for item in known if item[0] >= _LEAST), key=lambda item: round(item[0], 1))
     return [
-        {"name": known[at][0], "line": known[at][1].line, "end_line": known[at][1].end_line, "score": score / 100}
-        for at, score in sorted(scores.items(), key=lambda item: (-round(item[1], 1), item[0]))[:MOST_NAMES]
+        {"name": dotted, "line": one.line, "end_line": one.end_line, "score": score / 100}
+        for score, dotted, one in likest
     ]
-
-
-_COMMENT = re.compile(r"\s*(?:#|//[/!]?|--|/\*\*?|\*|<!--)(?:\s|\Z)")
-_LAST_WORD = re.compile(r"(\w+)[\s*&]*$")
-
-
-def defined_beside(
-    content: Sequence[str], lines: Sequence[str], symbol: Symbol, symbols: Sequence[Symbol]
-) -> str | None:
-    """The name that the content of `symbol` defines although one beside it has it; None for none.
-
-    Only the content's own depth counts, and no parser is asked: a line defines a name if it is written as the other's
-    definition is (`def b`, `"b":`, `.b {`), or as a function with a body. `lines`, `symbols`: of the whole file.
-    """
-    beside = next((some for some in _levels(symbols) if any(one is symbol for one in some)), ())
-    inside = inside_strings(content)
-    own = indent_of(content[0])
-    heads = [line.strip() for at, line in enumerate(content) if at not in inside and indent_of(line) == own]
-    heads = [head for head in heads if not _COMMENT.match(head)]
-    for other in beside:
-        if other.name == symbol.name or other.kind == "impl":
-            continue
-        written = _written(other, lines)
-        if written is not None and any(written.search(head) for head in heads):
-            return other.name
-    return None
-
-
-def _levels(symbols: Sequence[Symbol]) -> Iterator[Sequence[Symbol]]:
-    yield symbols
-    for symbol in symbols:
-        yield from _levels(symbol.children)
-
-
-def _written(symbol: Symbol, lines: Sequence[str]) -> re.Pattern[str] | None:
-    """What a line looks like that defines a symbol of that name; None where the name can't be found in its lines."""
-    name = rf"(?<![\w-]){re.escape(symbol.name)}(?![\w-])"
-    for line in lines[symbol.line - 1 : symbol.end_line]:
-        if _COMMENT.match(line) or line.lstrip().startswith(("@", "#[", "[[")):
-            continue
-        found = re.search(name, line)
-        if found is None:
-            continue
-        before, after = line[: found.start()].strip(), line[found.end() :].lstrip()[:1]
-        word = _LAST_WORD.search(before)
-        if word is None:
-            return re.compile(rf"^{re.escape(before)}\s*{name}\s*{re.escape(after)}")
-        ways = rf"(?:^|[\s*&]){word[1]}[\s*&]+{name}"
-        return re.compile(rf"{ways}|^[\w<>\[\]*&:,\s]+[\s*&]{name}\s*\(.*\{{$" if after == "(" else ways)
-    return None
