@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
 from orchestrator.api.framing import rejection
-from orchestrator.api.processes import ProcessLock, hold_root, hold_state
+from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
@@ -104,9 +104,8 @@ class Daemon:
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
         async with AsyncExitStack() as stack:
-            self._lock = self._hold(stack)
+            self._hold(stack)
             services, extensions, engine = await self._assembled(stack)
-            self._lock.report("looking at the files of the workspace")
             await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(services.notes, services.state, services.entropy, uid=os.getuid())
@@ -139,16 +138,15 @@ class Daemon:
 
     # --- what is held while serving -----------------------------------------------------
 
-    def _hold(self, stack: AsyncExitStack) -> ProcessLock:
-        """The locks that keep a second daemon away, and the check for a nested one; the state directory's."""
+    def _hold(self, stack: AsyncExitStack) -> None:
+        """Take the locks that keep a second daemon away; see that none is nested."""
         locations.socket_path(self._config.workspace_id, self._config.socket)
         locations.refuse_own(self._config.workspace, self._places)
         locations.make_state_root()
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
-        state = hold_state(str(state_dir))
-        stack.callback(state.close)
+        stack.callback(hold_state(str(state_dir)).close)
         stack.callback(hold_root(self._config.workspace).close)
         # After our own lock: of two that start at once one sees the other.
         other = processes.nested(self._config.workspace) or locations.nested(self._config.workspace)
@@ -159,8 +157,6 @@ class Daemon:
                 f"{'inside' if inside else 'around'} {self._config.workspace}",
                 hint=f"Use it, or end it with `orchestrator stop` there; it keeps its state in {other.state_dir}.",
             )
-        state.report("opening the journal")
-        return state
 
     async def _assembled(self, stack: AsyncExitStack) -> tuple[Services, Extensions, Engine]:
         """The parts of the daemon, each closed with the stack."""
@@ -181,7 +177,6 @@ class Daemon:
             config.workspace,
             state_dir=config.state_dir,
             places=self._places,
-            progress=lambda at, head: self._lock.report(f"reading events: @{at} of @{head}"),
             step=self._step,
         )
         if config.watch:
@@ -257,7 +252,6 @@ class Daemon:
         return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
 
     def _report_ready(self) -> None:
-        self._lock.report("")
         self.starter.report({"ok": True, **self._location("running")._asdict()})
 
 

@@ -24,7 +24,7 @@ from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.record.folded_state import Progress, restored
+from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
@@ -159,7 +159,6 @@ async def opened(
     *,
     state_dir: str,
     places: Iterable[str],
-    progress: Progress = lambda at, head: None,
     step: Step = lambda name: None,
 ) -> tuple[Services, LocalWorkspace, tuple[str, ...]]:
     """What the engine works with, its files, and notes for a person; what is opened is closed with the stack.
@@ -167,7 +166,7 @@ async def opened(
     The files are those of the workspace without `places`, which daemons keep. Raises PolicyInvalid, and as `restored`.
     """
     doubts: list[str] = []
-    state = await restored(journal, doubts, progress)
+    state = await restored(journal, doubts)
     own = OwnFiles(places)
     workspace = LocalWorkspace(root, disk=Disk(), own=own, step=step)
     stack.callback(workspace.close)

@@ -23,17 +23,10 @@ if TYPE_CHECKING:
     import socket
 
 LOCK_FILE = "daemon.lock"
-"""In the state directory; its first line is the process that holds it, its second what that one is doing."""
+"""In the state directory; it names the process that holds it."""
 
 TRIES, PAUSE_S = 20, 0.005
 """Whoever asks who holds a lock takes it, shared, for an instant; a daemon outlasts that."""
-
-
-class Holder(NamedTuple):
-    """Who holds a state directory."""
-
-    pid: int
-    doing: str  # of a start: how far it is; empty once it serves
 
 
 class Peer(NamedTuple):
@@ -43,17 +36,16 @@ class Peer(NamedTuple):
     uid: int
 
 
-def holder_of(state_dir: str) -> Holder | None:
-    """Who holds the lock of a state directory, as the lock itself says; None: nobody, or there is no such directory."""
+def holder_of(state_dir: str) -> int | None:
+    """The process that holds a state directory; 0 until it has said so, None where nobody does."""
     path = f"{state_dir}/{LOCK_FILE}"
     if not _is_locked(path):
         return None
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            pid, _, rest = file.read(1000).partition("\n")
-        return Holder(int(pid), rest.strip())
+            return int(file.read(32))
     except (OSError, ValueError):
-        return Holder(0, "")  # it has not written that yet
+        return 0
 
 
 def serving(root: str) -> Location | None:
@@ -128,13 +120,6 @@ class ProcessLock:
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def report(self, doing: str) -> None:
-        """Write into the locked file who holds it and, for whoever waits, what it is doing."""
-        text = f"{os.getpid()}\n{doing}\n".encode()
-        with suppress(OSError):  # a full disk: nobody can be informed
-            os.pwrite(self._handle, text, 0)
-            os.ftruncate(self._handle, len(text))
-
     def close(self) -> None:
         with suppress(OSError):
             os.close(self._handle)
@@ -154,7 +139,8 @@ def hold_state(state_dir: str | os.PathLike[str]) -> ProcessLock:
         raise state_trouble(error, path) from error
     holder = os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
     held = _hold(handle, os.fspath(state_dir), holder=holder)
-    held.report("")
+    with suppress(OSError):  # a full disk: nobody can be informed
+        os.ftruncate(handle, os.pwrite(handle, f"{os.getpid()}\n".encode(), 0))
     return held
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -18,9 +18,6 @@ from orchestrator.api.locations import POLICY_FILE, Location, SocketDirectoryUns
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
 
-LISTENING_TIMEOUT_S = 10.0
-"""How long a daemon that serves may be without its socket; it puts it back within two seconds."""
-
 LOOK_S = 0.1
 """Between two looks at a daemon that somebody else started."""
 
@@ -28,7 +25,7 @@ ENDING_TIMEOUT_S = 30.0
 """How long a stopped daemon may take for its last calls and its journal."""
 
 READY_TIMEOUT_S = 60.0
-"""How long a client waits that can't show how far a start is; the daemon goes on with it in any case."""
+"""How long a client waits for a daemon that starts, or ends; it goes on with that in any case."""
 
 DETACHED = "--detached"
 """Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
@@ -66,22 +63,11 @@ class StateDirectoryInUse(
 
 
 class WorkspaceDaemon:
-    """The daemon of a workspace: found, waited for, or started.
+    """The daemon of a workspace: found, waited for, or started. `state_dir`: where it has to keep its state, if that
+    matters."""
 
-    `state_dir`: where it has to keep its state, if that matters. `timeout_s` (None: as long as it takes) bounds the
-    waiting, and `doing` is called meanwhile with what a start is at.
-    """
-
-    def __init__(
-        self,
-        root: str,
-        state_dir: str | None = None,
-        *,
-        timeout_s: float | None = READY_TIMEOUT_S,
-        doing: Callable[[str], None] = lambda what: None,
-    ) -> None:
+    def __init__(self, root: str, state_dir: str | None = None) -> None:
         self._root, self._given, self._identity = root, state_dir, locations.workspace_id(root)
-        self._timeout_s, self._doing, self._since = timeout_s, doing, time.monotonic()
 
     def find(self) -> Location | None:
         """The one that answers: by its location file, else by its process, whatever its HOME.
@@ -125,7 +111,6 @@ class WorkspaceDaemon:
             return found, False
         wanted = locations.state_directory(self._identity, self._given)
         with _locked(locations.start_lock(self._identity)):
-            self._since = time.monotonic()
             while (found := self._wait()) is None:
                 try:
                     return self._start(wanted, options), True
@@ -138,41 +123,19 @@ class WorkspaceDaemon:
 
     def _wait(self) -> Location | None:
         """None: none has the workspace."""
-        since = time.monotonic()
+        deadline = time.monotonic() + READY_TIMEOUT_S
         while (found := self.find()) is None:
             serving = processes.serving(self._root)
             if serving is not None:
                 _check_is_ours(serving)
             directory = serving.state_dir if serving else locations.state_directory(self._identity, self._given)
-            holder = processes.holder_of(directory)
-            if holder is None and serving is None:
+            pid = serving.pid if serving else processes.holder_of(directory)
+            if pid is None:
                 return None
-            pid, doing = holder or (serving.pid if serving is not None else 0, "")
-            known = locations.read_location(self._identity)
-            if doing or (known is not None and known.state != "running" and known.pid == pid):
-                since = time.monotonic()
-            if time.monotonic() - since > LISTENING_TIMEOUT_S:
-                raise DaemonUnreachable(
-                    f"process {pid} holds {directory} and does not listen", hint="`orchestrator stop` ends it."
-                )
-            time.sleep(self._left_s(directory, LOOK_S))
+            if time.monotonic() > deadline:
+                raise _not_ready(f"process {pid} holds {directory} and does not listen", directory)
+            time.sleep(LOOK_S)
         return found
-
-    def _left_s(self, state_dir: str, most: float) -> float:
-        """How long to wait at once. Raises DaemonUnreachable when the time is over."""
-        holder = processes.holder_of(state_dir)
-        what = holder.doing if holder is not None else ""
-        if what:
-            self._doing(what)
-        if self._timeout_s is None:
-            return most
-        left = self._since + self._timeout_s - time.monotonic()
-        if left <= 0:
-            raise DaemonUnreachable(
-                f"the daemon was not ready after {self._timeout_s:.0f} s{f': {what}' if what else ''}",
-                hint=f"It goes on starting; try again later, or see {state_dir}/daemon.log.",
-            )
-        return min(most, left)
 
     def _start(self, state_dir: str, options: Sequence[str]) -> Location:
         import subprocess
@@ -195,13 +158,14 @@ class WorkspaceDaemon:
                     start_new_session=True,
                 )
             threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
-            line = b""
+            line, deadline = b"", time.monotonic() + READY_TIMEOUT_S
             while b"\n" not in line:
-                if readable(reading, self._left_s(state_dir, 1.0)):
-                    piece = os.read(reading, 65536)
-                    if not piece:
-                        break
-                    line += piece
+                if not readable(reading, max(0.0, deadline - time.monotonic())):
+                    raise _not_ready("the daemon is not ready", state_dir)
+                piece = os.read(reading, 65536)
+                if not piece:
+                    break
+                line += piece
         finally:
             for fd in (reading, *passed):
                 os.close(fd)
@@ -224,6 +188,13 @@ def accepted(line: bytes) -> dict[str, Any] | None:
             raise RemoteError(code, message, str(answer.get("hint", "")), answer.get("details"))
         case _:
             return None
+
+
+def _not_ready(what: str, state_dir: str) -> DaemonUnreachable:
+    return DaemonUnreachable(
+        f"{what} after {READY_TIMEOUT_S:.0f} s",
+        hint=f"It may still be starting: try again later, or see {state_dir}/daemon.log. `orchestrator stop` ends it.",
+    )
 
 
 def _check_is_ours(serving: Location) -> None:

@@ -174,8 +174,9 @@ def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.Monkey
 
 def test_its_silence_ends(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, "import signal; signal.alarm(10); signal.pause()")
+    monkeypatch.setattr(running_daemon, "READY_TIMEOUT_S", 0.0)
     with pytest.raises(DaemonUnreachable, match="not ready after 0 s"):
-        WorkspaceDaemon(str(workspace), timeout_s=0.0).ensure()
+        WorkspaceDaemon(str(workspace)).ensure()
 
 
 @pytest.mark.usefixtures("listener")

@@ -20,19 +20,6 @@ from orchestrator.core.errors import DaemonUnreachable
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import READY_S, RunningDaemon
 
-SLOW = """
-import sys
-from orchestrator.daemon import Daemon, parse, serve
-held = []
-def step(name):
-    if name == "txn_open:policy_loaded" and not held:
-        held.append(name)
-        open(sys.argv[1]).read()
-config = parse(sys.argv[2:])
-sys.exit(serve(Daemon(config, step=step)))
-"""
-"""A daemon whose start takes until somebody writes into a pipe with a name."""
-
 
 @pytest.fixture
 def daemon(base: Path) -> Iterator[RunningDaemon]:
@@ -42,14 +29,14 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
     assert processes.serving(str(daemon.workspace)) is None, "only one was started"
 
 
-def started_unheard(daemon: RunningDaemon, *module: str) -> None:
+def started_unheard(daemon: RunningDaemon) -> None:
     """As by a starter that goes away at once."""
     read, write = os.pipe()
     os.close(read)
     where = ("--workspace", str(daemon.workspace), "--state-dir", str(daemon.state_dir), "--socket", socket_of(daemon))
     with (daemon.base / "daemon.log").open("ab") as log:
         daemon.process = subprocess.Popen(
-            [sys.executable, *(module or ("-m", "orchestrator", "daemon")), *where, "--ready-fd", str(write)],
+            [sys.executable, "-m", "orchestrator", "daemon", *where, "--ready-fd", str(write)],
             pass_fds=(write,),
             env={"PYTHONPATH": os.getcwd(), **daemon.env},
             stdin=subprocess.DEVNULL,
@@ -74,28 +61,6 @@ def test_a_daemon_whose_starter_went_away_serves(daemon: RunningDaemon) -> None:
     code, reported = command(daemon, "up", "--state-dir", str(daemon.state_dir))
     assert (code, reported["pid"], reported["started"]) == (0, daemon.process.pid, False)
     assert command(daemon, "status")[0] == 0
-
-
-def test_up_waits_for_one_that_is_coming_up_and_says_what_it_is_at(daemon: RunningDaemon) -> None:
-    gate = daemon.base / "gate"
-    os.mkfifo(gate)
-    started_unheard(daemon, "-c", SLOW, str(gate))
-    assert daemon.process is not None
-    words = ("--workspace", str(daemon.workspace), "up", "--state-dir", str(daemon.state_dir))
-    with subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", *words],
-        env=daemon.env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as up:
-        assert up.stdout is not None
-        assert up.stderr is not None
-        assert up.stderr.readline() == "the daemon is opening the journal\n"
-        gate.write_text("go on")
-        assert f"running, pid {daemon.process.pid}" in up.stdout.read()
-    assert up.returncode == 0
 
 
 class AtOnce(running_daemon.WorkspaceDaemon):

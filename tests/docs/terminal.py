@@ -12,9 +12,6 @@ from orchestrator.clients.running_daemon import readable
 ANSWER_S = 60
 _LOOP = 'trap : INT; while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
 _END = re.compile(rb"\x1e(\d+)\r?\n\Z")
-_PROGRESS = re.compile(r"^the daemon is [^\n]*\n", re.MULTILINE)
-"""Of a start that takes long, as on a busy machine."""
-
 _CODE = re.compile(r"shown this once: (\S+)")
 _PROMPT = b"Approver code: "
 
@@ -52,7 +49,7 @@ class Terminal:
             if interrupt_after is not None and written.count(b"\n") >= interrupt_after:
                 interrupt_after = None
                 os.write(self._master, b"\x03")
-        text = _PROGRESS.sub("", written[: end.start()].decode().replace("\r\n", "\n"))
+        text = written[: end.start()].decode().replace("\r\n", "\n")
         if made := _CODE.search(text):
             self._code = made[1]
         return text.removesuffix("\n").split("\n") if text else [], int(end[1])

@@ -6,8 +6,7 @@ import getpass
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -32,11 +31,6 @@ DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
 """The exit codes."""
 
 TERMINAL = Path("/dev/tty")
-
-SHORT_S = 2.0
-"""A start that takes no longer shows no progress."""
-
-LINE_EVERY_S = 5.0
 
 _CODES = {"daemon_unreachable": UNREACHABLE, "daemon_restarted": UNREACHABLE, "internal": INTERNAL}
 
@@ -68,8 +62,8 @@ class Settings:
         return Connection(self.daemon().running().socket, self._caller())
 
     def daemon(self) -> WorkspaceDaemon:
-        """The workspace's daemon; it is waited for as long as it takes, and stderr shows what it is at."""
-        return WorkspaceDaemon(self.root, self.state_dir, timeout_s=None, doing=progress())
+        """The workspace's daemon."""
+        return WorkspaceDaemon(self.root, self.state_dir)
 
     def ask(self, operation: Operation[..., Any, R], params: Params) -> R:
         """One call of an operation, on a connection of its own."""
@@ -152,19 +146,6 @@ def terminal_login() -> str | None:
     except (OSError, IndexError):
         return None
     return f"{boot}:{leader}:{started}" if has_terminal() else None
-
-
-def progress() -> Callable[[str], None]:
-    """Shows on stderr what a long start is at, in a line every few seconds."""
-    due = time.monotonic() + SHORT_S
-
-    def doing(what: str) -> None:
-        nonlocal due
-        if time.monotonic() > due:
-            due = time.monotonic() + LINE_EVERY_S
-            print(f"the daemon is {what}", file=sys.stderr, flush=True)
-
-    return doing
 
 
 def _keep(context: click.Context, option: click.Parameter, value: object) -> None:

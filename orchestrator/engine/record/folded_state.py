@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
@@ -29,7 +28,6 @@ EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""
 
 
-Progress = Callable[[int, int], None]
 """How far the events are read, and up to where."""
 
 
@@ -83,26 +81,21 @@ def encoded(frozen: FrozenState) -> tuple[Snapshot, bytes]:
     return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version), data
 
 
-async def restored(
-    journal: Journal, doubts: list[str] | None = None, progress: Progress = lambda at, head: None
-) -> State:
+async def restored(journal: Journal, doubts: list[str] | None = None) -> State:
     """The state at the journal's head. Raises JournalCorrupt, JournalTooNew for an event that can't be folded.
 
     A snapshot that is damaged, altered, of another history or of other projections is passed over: an
     older one does, or the first event. `doubts` gets a line for each that a person should know of.
     """
     state = await _snapshot(journal, doubts if doubts is not None else [])
-    await fold(journal, state, progress=progress)
+    await fold(journal, state)
     return state
 
 
-async def fold(
-    journal: Journal, state: State, *, until: int | None = None, progress: Progress = lambda at, head: None
-) -> None:
+async def fold(journal: Journal, state: State, *, until: int | None = None) -> None:
     """Fold the events that come after the state's head. Raises JournalCorrupt, JournalTooNew."""
     async with aclosing(journal.replay(after=state.head, until=until)) as pieces:
         async for piece in pieces:
-            progress(state.head, journal.head)
             try:
                 await to_thread.run_sync(state.apply_all, piece)
             except ValueError as error:
