@@ -289,7 +289,7 @@ class VersionNotKept(CallerError, code="version_not_kept", hint="file_history sh
 
 
 class CheckpointInvalid(
-    CallerError, code="checkpoint_invalid", hint="`orchestrator journal checkpoint --out FILE` makes one."
+    CallerError, code="checkpoint_invalid", hint="`orchestrator journal checkpoint > FILE` makes one."
 ):
     """What was given as a checkpoint is none."""
 

@@ -191,12 +191,6 @@ async def test_a_checkpoint_is_written_to_a_file_or_kept_as_a_git_note(daemon: R
     out.write_text(git("notes", "--ref=orchestrator", "show", "HEAD"))
     code, said = cli(daemon, "journal", "verify", "--checkpoint", str(out))
     assert (code, "proven: up to" in said) == (0, True), said
-    code, said = cli(daemon, "journal", "checkpoint", "--out", str(out))
-    assert (code, "exists" in said) == (2, True), said
-    out.unlink()
-    assert cli(daemon, "journal", "checkpoint", "--out", str(out))[0] == 0
-    code, said = cli(daemon, "journal", "verify", "--checkpoint", str(out))
-    assert (code, "proven: up to" in said) == (0, True), said
 
 
 # --- what verify looks at -------------------------------------------------------------

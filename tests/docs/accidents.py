@@ -121,7 +121,7 @@ def newer_event(operator: Operator) -> None:
 
 
 def another_checkpoint(operator: Operator) -> None:
-    operator.sh("mkdir ~/blog; cd ~/blog; orchestrator up; orchestrator journal checkpoint --out ~/blog.checkpoint")
+    operator.sh("mkdir ~/blog; cd ~/blog; orchestrator up; orchestrator journal checkpoint > ~/blog.checkpoint")
     operator.sh("cd ~/blog; orchestrator stop")
 
 

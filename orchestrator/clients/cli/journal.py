@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +14,20 @@ from orchestrator.api import history as t
 from orchestrator.api import journal_operations as k
 from orchestrator.api import parameters as p
 from orchestrator.api.framing import FeedEvent, Subscribe
-from orchestrator.api.journal_checks import JOURNAL_CHECKPOINT, JOURNAL_REBUILD, REPLAY_CHECK
+from orchestrator.api.journal_checks import JOURNAL_REBUILD, REPLAY_CHECK
 from orchestrator.api.operations import FILE_HISTORY
 from orchestrator.clients.cli.context import DONE, Command, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
-from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPathRefused, new_file
+from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPathRefused
 from orchestrator.clients.connection import Connection
-from orchestrator.clients.render.generic import content, some, when
+from orchestrator.clients.render.generic import some, when
 from orchestrator.clients.running_daemon import RemoteError
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
-from orchestrator.core.ids import written
 
 RECONNECT_S = 30.0
 """How long the daemon may be away while it is followed; as over stdio."""
 
 PAUSE_S = 0.2
-
-CSV_COLUMNS = (
-    *("seq", "time", "kind", "outcome", "agent", "session", "owner", "operation", "stream", "paths"),
-    *("arguments", "took_us", "tokens", "approval", "cause", "changes", "event"),
-)
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins with one of these is a formula to the programs that people open such files with."""
-
 
 query = OperationCommand(k.JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
@@ -101,72 +86,18 @@ def _print_event(event: FeedEvent, *, as_json: bool) -> None:
         echo(f"{event.seq}  {when(event.at)}  {escaped(event.agent or '-')}  {event.kind}  {about}".rstrip())
 
 
-_OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, outside of the workspace.")
-
-_FORMAT = click.Option(["--format"], type=click.Choice(["jsonl", "csv"]), default="jsonl", help="JSON Lines, or CSV.")
-
-
-@command(k.JOURNAL_EXPORT, hide=("limit",), options=(_OUT, _FORMAT))
-def export(settings: Settings, params: k.JournalExport, *, out: str | None, format: str) -> int:
-    """Write the journal's events out, oldest first, as JSON Lines or CSV; with --json as the text of one document."""
-    events, more, texts = 0, True, list[str]()
-    with new_file(settings, out) as file, settings.connect() as connection:
-        write = file.write if file is not None else texts.append if settings.json else partial(_print, format)
+@command(k.JOURNAL_EXPORT, hide=("limit",))
+def export(settings: Settings, params: k.JournalExport) -> int:
+    """Write the journal's events out as JSON Lines, oldest first."""
+    events, more = 0, True
+    with settings.connect() as connection:
         while more:
             page = connection.call(k.JOURNAL_EXPORT, params)
-            write(page.text if format == "jsonl" else csv_lines(page.text, header=params.after == "@0"))
+            click.echo(json_escaped(page.text), nl=False)
             events, more = events + page.events, page.more
             params = msgspec.structs.replace(params, after=page.after)
-    if settings.json:
-        return settings.show(k.ExportPage(text="".join(texts), events=events, after=page.after))
     echo(f"{plural(events, 'event')}; the last is {page.after}", err=True)
     return DONE
-
-
-def csv_lines(entries: str, *, header: bool) -> str:
-    """RFC 4180: positions as bare numbers, lists and records as JSON in their cell, no cell a formula."""
-    text = io.StringIO()
-    rows = csv.writer(text)
-    if header:
-        rows.writerow(CSV_COLUMNS)
-    for line in entries.removesuffix("\n").split("\n") if entries else ():  # a text may hold other ends of lines
-        entry: dict[str, Any] = json.loads(line)
-        changes = entry.get("paths", [])
-        for position in ("seq", "approval", "cause"):
-            entry[position] = (entry.get(position) or "").removeprefix("@")
-        entry |= {"time": written(entry["at"]), "paths": " ".join(one["path"] for one in changes), "changes": changes}
-        rows.writerow([_cell(entry.get(column)) for column in CSV_COLUMNS])
-    return text.getvalue()
-
-
-def _cell(value: Any) -> str:
-    if value is None or value == []:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _print(format: str, text: str) -> None:
-    """Characters that do not show are escaped: in JSON always, in CSV, which has no escapes, on a terminal only."""
-    if format == "jsonl":
-        text = json_escaped(text)
-    elif sys.stdout.isatty():
-        text = "".join(f"{line}\n" for line in content(text))
-    click.echo(text, nl=False)
-    sys.stdout.flush()
-
-
-@command(JOURNAL_CHECKPOINT, options=(_OUT,))
-def checkpoint(settings: Settings, params: p.Params, *, out: str | None) -> int:
-    """Sign where the journal ends now; prints the checkpoint, for `journal verify --checkpoint`."""
-    with new_file(settings, out) as file:
-        made = settings.ask(JOURNAL_CHECKPOINT, params)
-        if file is None:
-            return settings.show(made)
-        file.write(made.text)
-    signed = f"Signed the journal up to {made.seq} with key {made.key}."
-    keep = f"Written to {out}: keep a copy where nobody who can write this journal can write."
-    return settings.show(made, (signed, keep))
 
 
 def _one_of_both(settings: Settings, typed: dict[str, Any]) -> None:

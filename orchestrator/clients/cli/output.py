@@ -1,4 +1,4 @@
-"""Where a command writes: a new file or an empty folder, outside of the workspace and of the state directory."""
+"""Where a command writes: a new or empty folder, outside of the workspace and of the state directory."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from orchestrator.api.history import TreeEntry
-from orchestrator.clients.cli.context import Settings, usage
+from orchestrator.clients.cli.context import Settings
 from orchestrator.core.errors import CallerError, escaped
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,38 +23,13 @@ NEW_MODE = 0o644
 class OutputPathRefused(
     CallerError,
     code="output_path_refused",
-    hint="Name a new file, or a new or empty folder, outside of the workspace and of the state directory.",
+    hint="Name a new or empty folder outside of the workspace and of the state directory.",
 ):
     """What a command writes must not lie where agents write, nor where the journal itself is lost."""
 
 
 class ContentMismatch(Exception):
     """The received content is not the one that the tree names."""
-
-
-@contextmanager
-def new_file(settings: Settings, name: str | None) -> Iterator[TextIO | None]:
-    """The file of `--out`, for its owner alone, since names and reasons are in it; None without one.
-
-    It is synced at the end, and removed where the command fails. Raises OutputPathRefused, click.UsageError.
-    """
-    if name is None:
-        yield None
-        return
-    place = Path(os.path.realpath(name))
-    _check_outside(settings, place)
-    try:
-        handle = os.open(place, _NEW_FILE, 0o600)
-    except OSError as error:
-        usage(f"--out: {place}: {error.strerror}")
-    with open(handle, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # a descriptor
-        try:
-            yield file
-            file.flush()
-            os.fsync(handle)
-        except BaseException:
-            place.unlink()
-            raise
 
 
 class NewFolder:
