@@ -283,7 +283,11 @@ def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
             "@3  1970-01-01 00:00:00  a        change\n",
             id="versions",
         ),
-        pytest.param(["policy", "check", "/dev/null"], "not ok: p.toml: 0 rules\n3  rules  what?\n", id="a policy"),
+        pytest.param(
+            ["policy", "check", "/dev/null"],
+            "not ok\nsource:  p.toml\nproblems:\n  3  rules  what?\n",
+            id="a policy",
+        ),
     ],
 )
 @pytest.mark.usefixtures("rpc")

@@ -190,7 +190,7 @@ async def test_a_checkpoint_is_written_to_a_file_or_kept_as_a_git_note(daemon: R
     out = daemon.base / "out.json"
     out.write_text(git("notes", "--ref=orchestrator", "show", "HEAD"))
     code, said = cli(daemon, "journal", "verify", "--checkpoint", str(out))
-    assert (code, "proven: up to" in said) == (0, True), said
+    assert (code, "proven:       up to" in said) == (0, True), said
 
 
 # --- what verify looks at -------------------------------------------------------------

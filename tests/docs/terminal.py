@@ -12,7 +12,7 @@ from orchestrator.clients.running_daemon import readable
 ANSWER_S = 60
 _LOOP = 'trap : INT; while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
 _END = re.compile(rb"\x1e(\d+)\r?\n\Z")
-_CODE = re.compile(r"shown this once: (\S+)")
+_CODE = re.compile(r"(?:shown this once|approver code): +(\S+)")
 _PROMPT = b"Approver code: "
 
 

@@ -1,7 +1,6 @@
-"""An answer as lines by its type alone: a summary, names and values, a table for each list, a diff.
+"""An answer as lines by its type alone: whether it is ok, names and values, a table for each list, a diff.
 
-An answer is shown whole: what its summary does not say comes below it. `SUMMARIES` and `COLUMNS` say how a type
-differs from that; a type that is in neither comes as names and values. Below is what all forms consist of. Control and
+`ALONE` and `COLUMNS` say how a type differs from that. Below is what all forms consist of. Control and
 direction characters of files and agents come out visible.
 """
 
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
-from string import Formatter
 from typing import Any
 
 import click
@@ -23,7 +21,6 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts
 from orchestrator.api.history import Changes, PathChanged
 from orchestrator.api.session_operations import (
-    LeaseAnswer,
     LeaseInfo,
     OwnChange,
     PendingEdit,
@@ -34,36 +31,16 @@ from orchestrator.api.session_operations import (
     notice_text,
     seen_span,
 )
-from orchestrator.core.errors import escaped, plural
+from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
 
-SUMMARIES: dict[type[r.Result], str] = {
-    a.PolicyReport: "{source}: {rules:rule}",
-    c.VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
-    c.RebuildAnswer: "{events:event} replayed into {projections}",
-    c.WorkspaceReport: "{files:file} compared",
-    c.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
-    t.Replayed: "{files:file} of {at}, {bytes:byte}, in {into}",
-    m.BackupAnswer: "the journal up to {head} is in {directory}, verified",
-    LeaseAnswer: "{status}: {message}",
-}
-"""The first line of an answer: a format string over its members; `{files:file}` counts."""
-
 ALONE: dict[type[r.Result], str] = {
-    **dict.fromkeys((r.Done, m.ArchiveAnswer, m.JournalReplaced), "{message}"),
-    m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
-    a.AgentToken: "{token}",
-    a.ApproverCode: "New approver code, shown this once: {approver_code}",
-    c.SignedCheckpoint: "{text}",
+    **dict.fromkeys((r.Done, m.ArchiveAnswer, m.JournalReplaced), "message"),
+    a.AgentToken: "token",
+    c.SignedCheckpoint: "text",
     **dict.fromkeys((a.Approvals, a.Agents, Conflicts, r.History, Changes, StaleReadersAnswer), ""),
 }
-"""The same for answers of which only that and their lists are shown."""
-
-EMPTY: dict[type[r.Result], str] = {
-    a.Approvals: "nothing waits for an approval",
-    Conflicts: "no conflict is open",
-    StaleReadersAnswer: "nobody has a stale view of {path}",
-}
+"""Answers of which one member and the lists are shown, and no more."""
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
     a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
@@ -96,33 +73,29 @@ _PHRASES = {
     "added": "+{}",
     "removed": "-{}",
 }
-_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "diff_truncated", "moved", "warnings")
+_QUIET = set("ok complete unread cursor total truncated next diff diff_truncated moved warnings".split())
 """Members that are shown in a form of their own, or that only programs need."""
 
 
 def lines_of(result: r.Result) -> Iterator[str]:
     """The lines of an answer."""
-    kind = type(result)
-    template = ALONE.get(kind, SUMMARIES.get(kind, ""))
-    shown = {name for _, name, _, _ in Formatter().parse(template) if name} | {*_QUIET}
-    fields = msgspec.structs.fields(kind)
+    fields = msgspec.structs.fields(result)
     values = {field.name: getattr(result, field.name) for field in fields}
-    empty = {x.name for x in fields if not values[x.name] and (template or x.default is not msgspec.NODEFAULT)}
-    rest = {name: value for name, value in values.items() if name not in shown | empty}
+    empty = {each.name for each in fields if not values[each.name] and each.default is not msgspec.NODEFAULT}
+    rest = {name: value for name, value in values.items() if name not in _QUIET | empty}
     lists = {name: rest.pop(name) for name, value in [*rest.items()] if _is_list(value)}
-    if template:
-        yield from _summary(result, _formatted(template, values))
-    many = {name: rest.pop(name) for name, value in [*rest.items()] if isinstance(value, tuple) and template}
-    if kind not in ALONE:
+    yield from _verdict(result)
+    alone = ALONE.get(type(result))
+    yield from content(str(values.get("message" if alone is None else alone, "")))
+    if alone is None:
+        rest.pop("message", None)
         yield from facts(*((_label(name), _cell(name, item)) for name, value in rest.items() for item in _items(value)))
-        yield from (f"  {_label(name)}: {escaped(item)}" for name, items in many.items() for item in items)
     for name, rows in lists.items():
-        titled = kind not in ALONE and not template
-        if titled:
+        if alone is None:
             yield f"{_label(name)}:"
-        yield from rows_of(rows, indent="  " if titled else "")
-    if not lists and kind in EMPTY:
-        yield escaped(EMPTY[kind].format(**values))
+        yield from rows_of(rows, indent="  " if alone is None else "")
+    if alone == "" and not lists:
+        yield "none"
     yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
@@ -132,23 +105,12 @@ def rows_of(rows: Iterable[Any], *, indent: str = "") -> Iterator[str]:
     return (f"{indent}{line}" for line in table([_row(each) for each in rows]))
 
 
-def _summary(result: r.Result, text: str) -> Iterator[str]:
+def _verdict(result: r.Result) -> Iterator[str]:
+    """Of a check: whether what it looked at holds."""
     ok = getattr(result, "ok", getattr(result, "complete", None))
-    if ok is None:
-        yield from content(text)
-        return
-    word = getattr(result, "verdict", "ok") if ok else "incomplete" if isinstance(result, t.Replayed) else "not ok"
-    colour = "red" if not ok else "green" if word == "ok" else "yellow"
-    yield f"{click.style(word, fg=colour)}: {escaped(text)}"
-
-
-def _formatted(template: str, values: dict[str, Any]) -> str:
-    parts = []
-    for text, name, noun, _ in Formatter().parse(template):
-        parts.append(text)
-        if name:
-            parts.append(plural(values[name], noun) if noun else _cell(name, values[name]))
-    return "".join(parts)
+    if ok is not None:
+        word = getattr(result, "verdict", "ok") if ok else "not ok" if hasattr(result, "ok") else "incomplete"
+        yield click.style(word, fg="red" if not ok else "green" if word == "ok" else "yellow")
 
 
 def _is_list(value: object) -> bool:
