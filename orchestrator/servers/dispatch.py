@@ -27,12 +27,8 @@ from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, is_heavy
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
 
-
 NOTICES_PART = 5
-"""One part in so many of an answer is for notices, where some are due; else few bytes: a call may find an edit."""
-
-FEW_BYTES, FEW_LINES = 1_000, 30
-
+"""One part in so many of an answer is for notices, where some are due before the call; others come with the next."""
 
 MAX_OPEN_CALLS = 64
 """Calls of one connection under way at once; further lines wait in the socket."""
@@ -106,18 +102,17 @@ class Dispatcher:
         async with self._turn(caller, request, lines):
             if known is not None and known.operator_only:
                 return await self.run(caller, request), ()
-            noticer, own, most, others, few = self._engine.stale_read_notifier, room, room, room, False
+            noticer, own, most = self._engine.stale_read_notifier, room, room
+            due = room is UNBOUNDED or noticer.waits(caller)
             if room is not UNBOUNDED:
                 most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
-                few = known is not None and known.shape == "text" and not noticer.waits(caller)
-                others = AnswerSpace(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
-                own = room.less(others.bytes, others.lines)
+                own = room.less(most.bytes, most.lines) if due else room
             try:
                 result = await self.run(caller, request, own)
             except OrchestratorError as error:
                 error.notices = await noticer.due(caller, most)
                 raise
-            return result, await noticer.due(caller, others, later=few)
+            return result, await noticer.due(caller, most) if due else ()
 
     @asynccontextmanager
     async def _turn(self, caller: Caller, request: Request, lines: LineStream | None) -> AsyncIterator[None]:

@@ -50,17 +50,17 @@ class StaleReadNotifier:
         reader = self._s.state.sessions.get(caller.session)
         return reader is not None and reader.touched > self._looked.get(caller.session, 0)
 
-    async def due(self, caller: Caller, room: AnswerSpace = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
+    async def due(self, caller: Caller, room: AnswerSpace = UNBOUNDED) -> tuple[r.Notice, ...]:
         """The notices for the answer that goes out now; they count as notified by that.
 
-        What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
+        What there is no room for comes with the next answer: one comes in few words.
         """
         reader = self._s.state.sessions.get(caller.session)
         if reader is None or not self.waits(caller):
             return ()
         try:
             async with self._looking.setdefault(caller.session, anyio.Lock(fast_acquire=True)):
-                return await self._notify(caller, reader, room, later=later)
+                return await self._notify(caller, reader, room)
         except OrchestratorError as error:
             self._log.error("a session could not be notified of what others changed", error=error.message)
             return ()
@@ -71,7 +71,7 @@ class StaleReadNotifier:
         self._looking.pop(session, None)
         self._sets.forget(session)
 
-    async def _notify(self, caller: Caller, reader: Session, room: AnswerSpace, *, later: bool) -> tuple[r.Notice, ...]:
+    async def _notify(self, caller: Caller, reader: Session, room: AnswerSpace) -> tuple[r.Notice, ...]:
         touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
         due = [(path, view) for path, view in reader.views.items() if view.touched > max(view.notified, looked)]
         left = deque(sorted(due, key=lambda item: item[1].notified))  # so that each has its turn
@@ -87,8 +87,6 @@ class StaleReadNotifier:
                         break
                     more = notice.more_lines + len(notice.lines[1:])
                     notice = msgspec.structs.replace(notice, diff=None, lines=notice.lines[:1], more_lines=more)
-                    if later and not room.first([_cost(notice)], least=0):
-                        break
                 room = room.less(*_cost(notice))
                 notices.append(notice)
                 notified.append(NotifiedPath(path, found.version, _shown(notice, found)))
