@@ -14,7 +14,7 @@ import msgspec
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import toolset
-from orchestrator.api.parameters import FAR, OPERATOR_ONLY
+from orchestrator.api.parameters import OPERATOR_ONLY
 
 INSTRUCTIONS = (
     "Files of this workspace are read and changed through these tools; every act is journalled and every change can be "
@@ -32,10 +32,9 @@ CLAUDE_CHARS = 500_000
 On every tool: the answers of a connection are cut to one size, and what a client cuts away must not count as seen.
 """
 
-_LAST = ("preview", "reason", "request_id")
-"""What every change can carry comes after what is its own."""
-
-_OMITTED = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
+_OMITTED = frozenset(
+    ("title", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties")
+)
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
@@ -97,7 +96,7 @@ def _short(node: dict[str, Any]) -> dict[str, Any]:
 def _properties(node: dict[str, Any]) -> dict[str, Any]:
     required = node.get("required", ())
     offered = {name: schema for name, schema in node["properties"].items() if _is_offered(schema)}
-    ordered = sorted(offered, key=lambda name: (name not in required, name in _LAST))
+    ordered = sorted(offered, key=lambda name: name not in required)
     return {name: _short(offered[name]) for name in ordered}
 
 
@@ -107,15 +106,7 @@ def _is_offered(schema: dict[str, Any]) -> bool:
 
 
 def _is_omitted(key: str, value: Any) -> bool:
-    match key:
-        case "default" | "required":
-            return not value
-        case "minimum":
-            return bool(value <= 1)
-        case "maximum":
-            return bool(value >= FAR)
-        case _:
-            return key in _OMITTED
+    return key in _OMITTED or (key in ("default", "required") and not value)
 
 
 def _plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
