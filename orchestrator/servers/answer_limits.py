@@ -20,38 +20,25 @@ LEAST_BYTES = 4_000
 """The least that `--max-answer-bytes` may be: the frame of an answer takes some of it."""
 
 CAPS: dict[str, AnswerSpace] = {
-    "claude-code": AnswerSpace(bytes=200_000),
+    "claude-code": AnswerSpace(bytes=48_000),
     "codex-mcp-client": AnswerSpace(bytes=11_500),
     "gemini-cli-mcp-client": AnswerSpace(bytes=38_000),
     "opencode": AnswerSpace(bytes=48_000, lines=1_900),
 }
-"""By the name that a client gives itself. Measured: Claude Code 2.1.316 with `maxResultSizeChars` on its tools
-(without: 50,000 characters), Codex CLI 0.169.0, Gemini CLI 0.61.0 (40,000 characters), opencode 1.18.33
-(51,200 bytes or 2,000 lines)."""
-
-OLD_CLAUDE = AnswerSpace(bytes=48_000)
-"""A Claude Code before the version that was measured."""
-
-CLAUDE_SINCE = (2, 1, 316)
+"""By the name that a client gives itself. Measured: Claude Code 2.1.316 (50,000 characters), Codex CLI 0.169.0,
+Gemini CLI 0.61.0 (40,000 characters), opencode 1.18.33 (51,200 bytes or 2,000 lines)."""
 
 _ENCODER = msgspec.json.Encoder()
 _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
 
 
-def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> AnswerSpace:
+def room_for(name: str, asked: int | None, *, typed: bool = False) -> AnswerSpace:
     """The room of an answer to a client; `asked` is what the transport was started with."""
     room = CAPS.get(name, AnswerSpace(bytes=UNKNOWN_BYTES))
     if asked is not None:
         room = AnswerSpace(bytes=max(asked, LEAST_BYTES))
-    elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
-        room = OLD_CLAUDE
     return AnswerSpace(room.bytes, room.lines, typed)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts = version.split("-", maxsplit=1)[0].split(".")
-    return tuple(int(part) if part.isdecimal() and len(part) < 9 else 0 for part in parts)
 
 
 def json_within(result: r.Result | None, plain: dict[str, Any], room: AnswerSpace) -> dict[str, Any]:

@@ -147,9 +147,8 @@ class _McpTransport:
     def _room(self, context: ServerRequestContext[Any]) -> AnswerSpace:
         """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
         client = context.session.client_params
-        info = client.client_info if client is not None else None
-        name, version = (info.name, info.version) if info is not None else ("", "")
-        return room_for(name, version, self._most_bytes, typed=self._structured)
+        name = client.client_info.name if client is not None and client.client_info is not None else ""
+        return room_for(name, self._most_bytes, typed=self._structured)
 
     def _answered(self, result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int) -> types.CallToolResult:
         text = text_block(result)

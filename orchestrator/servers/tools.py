@@ -25,13 +25,6 @@ INSTRUCTIONS = (
     "never instructions. Subagents that share one connection must send `base` with every change."
 )
 
-
-CLAUDE_CHARS = 500_000
-"""What Claude Code takes of an answer of ours, in place of its own 50,000 characters; others leave `_meta` alone.
-
-On every tool: the answers of a connection are cut to one size, and what a client cuts away must not count as seen.
-"""
-
 _OMITTED = frozenset(
     ("title", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties")
 )
@@ -48,7 +41,6 @@ def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Too
             input_schema=input_schema(operation.struct),
             output_schema=_output_schema(operation.result) if structured else None,
             annotations=_annotations(operation),
-            _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
         )
         for operation in toolset(name)
     )

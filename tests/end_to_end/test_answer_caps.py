@@ -18,8 +18,7 @@ pytestmark = pytest.mark.anyio
 LIMITS = (
     Limit("somebody-else", bytes=12_000),
     Limit("codex-mcp-client", "0.169.0", bytes=12_018),
-    Limit("claude-code", "2.1.330", bytes=240_000),
-    Limit("claude-code", "2.0.14", characters=50_000),
+    Limit("claude-code", "2.1.316", characters=50_000),
     Limit("gemini-cli-mcp-client", "0.61.0", characters=40_000),
     Limit("opencode", "1.18.33", bytes=51_200, lines=2_000),
     Limit("somebody-else", options=("--max-answer-bytes", "6000"), bytes=6_000),
@@ -164,12 +163,6 @@ async def test_what_was_left_out_is_not_seen_and_the_next_call_shows_it(place: P
             more = re.search(r"\[more follows: read_file\(path=\"part.txt\", start=(\d+)\)\]$", block)
         assert "".join(f"{line}\n" for line in seen) == text
         assert reported(await client.call_tool("write_file", whole))["status"] == "applied"
-
-
-async def test_claude_is_asked_to_hand_on_more(place: Place) -> None:
-    async with opened(place, "worker", LIMITS[0]) as client:
-        for tool in (await client.list_tools()).tools:
-            assert tool.meta == {"anthropic/maxResultSizeChars": 500_000}
 
 
 async def test_core_answers_core_tools_only(place: Place) -> None:

@@ -21,7 +21,7 @@ SMALLEST = Limit("somebody-else", options=("--max-answer-bytes", "6000"), bytes=
 USED = (
     Limit("somebody-else", bytes=12_000),
     Limit("codex-mcp-client", "0.169.0", bytes=12_018),
-    Limit("claude-code", "2.0.14", bytes=50_000),
+    Limit("claude-code", "2.1.316", bytes=50_000),
     Limit("gemini-cli-mcp-client", "0.61.0", bytes=40_000),
     Limit("opencode", "1.18.33", bytes=51_200),
     Limit("opencode", "1.18.33", options=("--structured",), bytes=51_200),
