@@ -37,7 +37,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who calls. `token` proves `agent`; without it the name is asserted, by the daemon's own uid only."""
 
-    orchestrator: int
+    orchestrator: Literal[1]  # the version of the preamble
     transport: Literal["rpc", "mcp"]
     agent: str | None = None
     token: str | None = None

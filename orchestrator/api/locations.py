@@ -15,11 +15,11 @@ import socket
 import stat
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from orchestrator.core.errors import OperatorError, escaped
 
-PROTOCOL = 1
+PROTOCOL: Final = 1
 """The version of the preamble."""
 
 POLICY_FILE = "policy.toml"

@@ -128,7 +128,7 @@ class SocketServer:
             except f.UNREADABLE as error:
                 raise e.FrameInvalid(
                     f"the first line must be the preamble: {error}",
-                    hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
+                    hint="Use the orchestrator's own clients, or `orchestrator mcp`, of the daemon's installation.",
                 ) from error
             caller = await self._authenticator.authenticate(preamble, uid)
             await self._engine.lifecycle.opened(caller, preamble.client)
