@@ -136,14 +136,14 @@ class ChainWalk:
             self.redactions[event.target] = row[0], event.rest_hash
         return problem
 
-    def redaction_problems(self, after: int = 0) -> Iterator[str]:
-        """Redacted events after a position that no event explains, or that are not what it left of them."""
+    def redaction_problems(self) -> Iterator[str]:
+        """Redacted events that no event explains, or that are not what it left of them."""
         for seq, rest_hash in sorted(self.redacted.items()):
             by = self.redactions.get(seq)
-            if by is not None and by[1] != rest_hash:
-                yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
-            elif by is None and seq > after:
+            if by is None:
                 yield f"the payload of event @{seq} was taken out, and no event says that it was redacted"
+            elif by[1] != rest_hash:
+                yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
 
 
 def _link_problem(row: Any, before: tuple[int, bytes]) -> str | None:
@@ -157,11 +157,8 @@ def _link_problem(row: Any, before: tuple[int, bytes]) -> str | None:
         return f"event @{seq} does not follow @{before[0]}: the chain is broken"
     if not redacted and chain.payload_hash(salt, payload) != digest:
         return f"the payload of event @{seq} was altered"
-    if details is None and details_digest is not None and not redacted:
-        return f"the details of the call of event @{seq} are gone"
-    if details is not None and details_digest is None:
-        return f"event @{seq} has details of a call that the chain does not cover"
-    if details is not None and chain.payload_hash(salt, details) != details_digest:
+    details_hash = chain.payload_hash(salt, details) if details is not None else None
+    if details_hash != details_digest and not (details is None and redacted):
         return f"the details of the call of event @{seq} were altered"
     if chain.link(prev_hash, chain.header(row[:13], details_digest), digest) != own_hash:
         return f"the envelope of event @{seq} was altered"

@@ -142,7 +142,7 @@ class JournalVerifier(ChainVerifier):
         super().__init__(connection, archive, until=head)
         self._blobs, self._seals, self._expected = blobs, seals, expected
         self._events = self._contents = 0
-        self._lost = 0  # up to here events can't be read: nothing that hangs on them is known
+        self._lost = False  # events can't be read, so what hangs on all of them can't be compared
         self._uncompared: list[str] = []
         self._problems: list[str] = []
         self._claims: dict[tuple[str, str], tuple[str, int, int, int]] = {}
@@ -152,27 +152,17 @@ class JournalVerifier(ChainVerifier):
 
     def report(self, pause_s: float) -> VerifyReport:
         """Check it all, with pauses."""
-        checks = (
-            self.events,
-            lambda: self.walk.redaction_problems(self._lost),
-            self.pages,
-            lambda: self._seals.problems(self.walk.end[0], partial(hash_at, self._db, self._archive)),
-            self._content_problems,
-            self._table_problems,
-            self._request_problems,
-            self._snapshot_problems,
-        )
         begun = time.monotonic()
-        for check in checks:
+        for check in self._checks():
             try:
-                for problem in check():
+                for problem in check:
                     if problem is not None:
                         self._problems.append(problem)
                     if pause_s and time.monotonic() - begun > BUSY_S:
                         time.sleep(pause_s)
                         begun = time.monotonic()
-            except (sqlite3.DatabaseError, JournalCorrupt, *UNDECODABLE) as error:
-                self._problems.append(f"the database can't be read further: {error}")
+            except (sqlite3.DatabaseError, ArchiveMissing, JournalCorrupt, *UNDECODABLE) as error:
+                self._problems.append(f"the journal can't be read further: {error}")
         head, tip = self.walk.end
         return VerifyReport(
             events=self._events,
@@ -185,18 +175,30 @@ class JournalVerifier(ChainVerifier):
             unread=max(0, head - self._events) if self.unread else 0,
         )
 
+    def _checks(self) -> Iterator[Iterator[str | None]]:
+        """In turn; what compares with all events only where all could be read, the snapshots where all else holds."""
+        yield self.events()
+        yield self.pages()
+        yield self._seals.problems(self.walk.end[0], partial(hash_at, self._db, self._archive))
+        yield self._content_problems()
+        if not self._lost:
+            yield self.walk.redaction_problems()
+            yield self._table_problems()
+            yield self._request_problems()
+        if self._lost or self._problems:
+            compared = "the snapshots" if not self._lost else "redactions, checkpoints inside, tables and snapshots"
+            self._uncompared.append(f"{compared}: not all of the events that they are compared with can be trusted")
+        else:
+            yield snapshot_problems(self._db, self._archive, self._uncompared)
+
     def _unchecked(self) -> Iterator[str]:
         forged = (
             "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere"
         )
         yield from (forged, *self.unread, *self._uncompared, *self._seals.unchecked(Seq(self.walk.end[0])))
         if self.walk.redacted:
-            named = ", ".join(f"@{seq}" for seq in sorted(self.walk.redacted)[:10])
-            more = f" and {len(self.walk.redacted) - 10} more" if len(self.walk.redacted) > 10 else ""
-            yield (
-                f"{plural(len(self.walk.redacted), 'redacted payload')}, which cannot be checked: {named}{more}; "
-                "the rest of each event is as its redaction left it"
-            )
+            count = plural(len(self.walk.redacted), "redacted payload")
+            yield f"{count}, which cannot be checked; the rest of each event is as its redaction left it"
         if len(self._problems) > MOST_PROBLEMS:
             yield plural(len(self._problems) - MOST_PROBLEMS, "more problem")
 
@@ -204,11 +206,10 @@ class JournalVerifier(ChainVerifier):
         """The chain, and what the event says of the rest."""
         yield from super().take(row)
         self._events += 1
-        if not self.walk.end[1]:
-            return  # a value of it is of the wrong type
+        if self._lost or not self.walk.end[1]:
+            return  # events before it are lost, or a value of it is of the wrong type
         seq, stream, version = row[0], row[2], row[3]
-        known = self._streams.get(stream)
-        expected = version if known is None and self._lost else (known or 0) + 1
+        expected = self._streams.get(stream, 0) + 1
         if version != expected:
             yield f"event @{seq} is number {version} of {stream}, where {expected} should be"
         self._streams[stream] = version
@@ -233,7 +234,7 @@ class JournalVerifier(ChainVerifier):
         add_versions(self._expected, history(recorded_with(row, event, origin_of(row))))
 
     def archived(self, segment: Segment) -> Iterator[str | None]:
-        """Its events; of those that can't be read nothing is known, nor what of the rest hangs on them."""
+        """Its events; of those that can't be read only the ends are known."""
         try:
             rows = self._archive.rows(segment)
         except (ArchiveMissing, JournalCorrupt) as error:
@@ -242,9 +243,8 @@ class JournalVerifier(ChainVerifier):
             else:
                 yield error.message
             yield self.link_problem(segment)
-            self.walk.end, self._lost = (segment.last, segment.last_hash), segment.last
-            for known in (self._streams, self._claims, self._named):
-                known.clear()
+            self.walk.end, self._lost = (segment.last, segment.last_hash), True
+            self._seals.signed.clear()
             return
         for row in rows:
             yield from self.take(row)
@@ -266,18 +266,13 @@ class JournalVerifier(ChainVerifier):
             except JournalCorrupt as error:
                 yield error.message
             yield None
-        for digest in self._named.keys() - present:
+        for digest in self._named.keys() - present if not self._lost else ():
             yield f"the content {digest}, which event @{self._named[digest]} names, is missing; a backup may have it"
 
     def _table_problems(self) -> Iterator[str | None]:
-        """The tables of versions against what the events say; a row of an event that is lost can't be compared."""
-        unsure: set[str] = set()
+        """The tables of versions against what the events say."""
         for found in table_differences(self._db, self._expected):
-            if found is not None and found.table == "file_versions" and found.seq <= self._lost:
-                unsure.add(found.path)
-            elif found is not None and found.path not in unsure:
-                yield f"a table is not what the events say: {found.text}"
-            yield None
+            yield f"a table is not what the events say: {found}" if found is not None else None
 
     def _request_problems(self) -> Iterator[str | None]:
         """The table of requests against the events that carry their ids."""
@@ -286,19 +281,10 @@ class JournalVerifier(ChainVerifier):
             wanted, first, last, _ = left.pop((agent, request_id), ("", 0, 0, 0))
             if not 0 < seq <= self.walk.end[0]:
                 yield f"the requests table says that {request_id!r} led to event @{seq}, which is not there"
-            elif not first and seq > self._lost:
+            elif not first:
                 yield f"the requests table says that {request_id!r} led to event @{seq}, which is another's"
-            elif first and (digest != wanted or not first <= seq <= last):
+            elif digest != wanted or not first <= seq <= last:
                 yield f"request {request_id!r} in the requests table is not what event @{first} says"
             yield None
         for (_, request_id), (_, first, _, _) in left.items():
             yield f"request {request_id!r} of event @{first} is missing in the requests table"
-
-    def _snapshot_problems(self) -> Iterator[str | None]:
-        """What starts begin from, against a replay; without all events, or with wrong ones, there is none."""
-        if not self._lost and not self._problems:
-            yield from snapshot_problems(self._db, self._archive, self._uncompared)
-        else:
-            self._uncompared.append(
-                "the snapshots that a start begins from: there is no sound replay to compare them with"
-            )

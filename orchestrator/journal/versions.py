@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -81,24 +81,17 @@ def rebuild_versions(connection: sqlite3.Connection, archive: Archive) -> None:
             raise
 
 
-class Difference(NamedTuple):
-    """A place where a table is not what the events say, and a text with both values."""
+def table_differences(connection: sqlite3.Connection, expected: sqlite3.Connection) -> Iterator[str | None]:
+    """Where the tables differ from a database that `add_versions` filled, with both values; None for a row that agrees.
 
-    table: str
-    path: WorkspacePath
-    seq: int
-    text: str
-
-
-def table_differences(connection: sqlite3.Connection, expected: sqlite3.Connection) -> Iterator[Difference | None]:
-    """Every difference from a database that `add_versions` filled; None for a row that agrees. Blocking."""
+    Blocking.
+    """
     for table, query in TABLES.items():
         both = merge(_values(connection, query, "found"), _values(expected, query, "made"))
         for (path, seq), rows in groupby(both, key=itemgetter(0, 1)):
             where, values = f"/{table}/{path}/@{seq}", {side: value for _, _, side, value in rows}
             found, made = values.get("found"), values.get("made")
-            text = first_difference(found, made, where) or where
-            yield Difference(table, path, seq, text) if found != made else None
+            yield (first_difference(found, made, where) or where) if found != made else None
 
 
 def _values(connection: sqlite3.Connection, query: str, side: str) -> Iterator[tuple[WorkspacePath, int, str, object]]:
@@ -115,4 +108,4 @@ def table_difference(path: Path) -> str | None:
         connection.execute("BEGIN")
         for row in all_rows(connection, Archive(path.parent / ARCHIVE)):
             add_versions(expected, history(recorded_of(row)))
-        return next((found.text for found in table_differences(connection, expected) if found is not None), None)
+        return next(filter(None, table_differences(connection, expected)), None)

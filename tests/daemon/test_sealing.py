@@ -140,9 +140,7 @@ async def test_a_stopped_journal_is_verified_too(daemon: RunningDaemon) -> None:
 @pytest.mark.parametrize(
     ("statement", "place"),
     [
-        pytest.param(
-            "DELETE FROM events WHERE seq > 3", "the journal ends at @3, the checkpoint is of @", id="cut off"
-        ),
+        pytest.param("DELETE FROM events WHERE seq > 3", "the journal ends at @3; event @", id="cut off"),
         pytest.param("UPDATE events SET hash = zeroblob(32) WHERE seq = {seq}", "event @{seq} has another", id="hash"),
         pytest.param("DELETE FROM events WHERE seq = {seq}", "which the checkpoint is of, is not there", id="gone"),
     ],
