@@ -145,9 +145,7 @@ JOURNAL_REDACT = OperatorOperation(
 
 
 class JournalBackup(p.Params, frozen=True):
-    directory: Annotated[
-        p.AnyPath, Meta(description="A new or empty folder outside the workspace, by its absolute path.")
-    ]
+    directory: Annotated[p.AnyPath, Meta(description="A new folder outside the workspace, by its absolute path.")]
 
 
 class JournalArchive(p.Approving, frozen=True):

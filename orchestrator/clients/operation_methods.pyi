@@ -673,7 +673,7 @@ class OperationMethods:
     async def journal_backup(self, directory: str) -> orchestrator.api.journal_operations.BackupAnswer:
         """Copy the whole journal into a folder while it is in use, and verify the copy.
 
-        directory: A new or empty folder outside the workspace, by its absolute path.
+        directory: A new folder outside the workspace, by its absolute path.
         """
 
     async def journal_archive(

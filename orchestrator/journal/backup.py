@@ -5,12 +5,12 @@ A restore puts one in place, or nothing: the journal that was there is moved asi
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, segments_of
-from orchestrator.journal.state_files import publish, sync_directory, sync_tree
+from orchestrator.journal.state_files import publish, sync_above, sync_directory, sync_tree
 from orchestrator.journal.verification import verify
 
 MANIFEST = "manifest.json"
@@ -48,12 +48,18 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
-    """Copy a journal, in use or not, into a new or empty folder, and check the copy. Blocking.
+    """Copy a journal, in use or not, into a new folder, and check the copy. Blocking.
 
     Writers are not held up. Nothing may be collected or archived meanwhile.
     Raises BackupRefused, DiskFull, JournalCorrupt; then nothing of it is left.
     """
-    made = _prepared(target)
+    try:
+        target.mkdir(mode=0o700)
+    except OSError as error:
+        raise BackupRefused(
+            f"{target} can't be made: {error.strerror}",
+            hint="Name a folder that is not there yet; a backup is never written over.",
+        ) from error
     try:
         with naming_trouble(target):
             journal = _copy_database(state_dir / FILE_NAME, target / FILE_NAME)
@@ -68,8 +74,9 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
             sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
             manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
             publish(msgspec.json.format(manifest, indent=1) + b"\n", target / f"{MANIFEST}.part", target / MANIFEST)
+            sync_above(target)
     except BaseException as error:
-        _clear(target, itself=made)
+        shutil.rmtree(target, ignore_errors=True)
         if isinstance(error, OSError):
             trouble = system_trouble(error, f"{target} was not written, and what was written of it is removed again")
             raise trouble or BackupRefused(
@@ -146,22 +153,6 @@ def copy_file(source: Path, target: Path) -> None:
         os.fsync(new.fileno())
 
 
-def _prepared(target: Path) -> bool:
-    """Make the folder; whether it was made. Raises BackupRefused."""
-    try:
-        made = not target.exists()
-        target.mkdir(mode=0o700, exist_ok=True)
-        empty = not any(target.iterdir())
-    except OSError as error:
-        raise BackupRefused(
-            f"{target} can't be made: {error.strerror}", hint="Name a new or an empty folder."
-        ) from error
-    if not empty:
-        hint = "Name a new or an empty folder; a backup is never written over."
-        raise BackupRefused(f"{target} is not empty", hint=hint)
-    return made
-
-
 def _copy_database(source: Path, target: Path) -> str:
     """By SQLite's own means, in steps, all from the state that the first one met; the journal's id."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -173,17 +164,6 @@ def _copy_database(source: Path, target: Path) -> str:
     with target.open("rb") as file:
         os.fsync(file.fileno())
     return str(journal)
-
-
-def _clear(target: Path, *, itself: bool) -> None:
-    """Remove what was written; the folder was new or empty, so all of it is ours."""
-    for item in target.iterdir():
-        if item.is_dir():
-            shutil.rmtree(item, ignore_errors=True)
-        else:
-            item.unlink(missing_ok=True)
-    if itself:
-        target.rmdir()
 
 
 # --- restoring ----------------------------------------------------------------------------
@@ -230,13 +210,7 @@ def set_aside(state_dir: Path, *, now_ms: int, more: Iterable[Path] = ()) -> Pat
         return None
     folder = _new_folder(state_dir, now_ms)
     for path in there:
-        try:
-            path.rename(folder / path.name)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            shutil.copy2(path, folder / path.name)
-            path.unlink()
+        shutil.move(path, folder / path.name)  # the mark may lie on another file system
     sync_directory(folder)
     sync_directory(state_dir)
     return folder
@@ -259,9 +233,4 @@ def set_unnamed_contents_aside(state_dir: Path, *, now_ms: int) -> Path | None:
 
 def _new_folder(state_dir: Path, now_ms: int) -> Path:
     stamp = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d-%H%M%S")
-    for number in range(1, 1000):
-        folder = state_dir / (f"before-{stamp}" if number == 1 else f"before-{stamp}-{number}")
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-            return folder
-    raise BackupRefused(f"{state_dir} holds a thousand journals that were set aside in one second")
+    return Path(tempfile.mkdtemp(prefix=f"before-{stamp}-", dir=state_dir))

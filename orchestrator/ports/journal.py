@@ -302,7 +302,7 @@ class JournalMaintenance(Protocol):
         """
 
     async def backup(self, directory: str) -> BackupAnswer:
-        """Copy the journal into a new or empty folder, and check the copy.
+        """Copy the journal into a new folder, and check the copy.
 
         Raises BackupRefused, DiskFull, JournalCorrupt; then nothing of it is left.
         """

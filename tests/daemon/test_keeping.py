@@ -59,7 +59,7 @@ async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon) -> Non
         pytest.param("work/backup", "backup_refused", id="in the workspace"),
         pytest.param("state/backup", "backup_refused", id="in the state directory"),
         pytest.param("link/backup", "backup_refused", id="in the workspace, by a link"),
-        pytest.param("full", "backup_refused", id="not empty"),
+        pytest.param("full", "backup_refused", id="there already"),
         pytest.param("file", "backup_refused", id="a file"),
         pytest.param("no/such/parent", "backup_refused", id="no parent"),
         pytest.param("n" * 300, "backup_refused", id="too long a name"),

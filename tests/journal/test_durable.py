@@ -51,11 +51,11 @@ async def with_content(opened: Open) -> SqliteJournal:
 async def test_a_backup(opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = await with_content(opened)
     await SqliteMaintenance(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
-    (tmp_path / "copy").mkdir()
-    durable = DurableFiles(tmp_path / "copy", monkeypatch)
-    make_backup(state_dir, tmp_path / "copy", made_at=1)
-    made = files_in(tmp_path / "copy")
-    assert {name.partition("/")[0] for name in made} >= {"journal.db", "archive", "blobs", MANIFEST}
+    (tmp_path / "backups").mkdir()
+    durable = DurableFiles(tmp_path / "backups", monkeypatch)
+    make_backup(state_dir, tmp_path / "backups" / "copy", made_at=1)
+    made = files_in(tmp_path / "backups")
+    assert {name.split("/")[1] for name in made} >= {"journal.db", "archive", "blobs", MANIFEST}
     assert durable.left() == made
 
 
