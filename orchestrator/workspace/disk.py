@@ -13,8 +13,6 @@ import struct
 import sys
 from typing import Literal
 
-import msgspec
-
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import escaped
 from orchestrator.ports.workspace import FileStat
@@ -47,26 +45,6 @@ def ignore_lease_breaks() -> None:
         _Leases.allowed = True
 
 
-class DiskFeatures(msgspec.Struct, frozen=True):
-    """What this machine can do for us; what it can't is learned as it is tried."""
-
-    openat2: bool = True
-    exchange: bool = True
-    noreplace: bool = True
-    leases: bool = True
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What is missing, for a person; empty where nothing is degraded."""
-        missing = (
-            (self.openat2, "no openat2: paths are walked name by name, and a bind mount of the same disk is not seen"),
-            (self.exchange, "no exchanging rename: another program's write in the last instant before ours is lost"),
-            (self.noreplace, "no exclusive rename: a file that is made in the last instant before ours is lost"),
-            (self.leases, "no leases: a program that keeps a file open may write to its old copy after the change"),
-        )
-        return tuple(sentence for there, sentence in missing if not there)
-
-
 class Disk:
     """Every call on a workspace file, at the level of the kernel; descriptors in, OSError out. Thread-safe.
 
@@ -83,13 +61,16 @@ class Disk:
         self._leases = _LINUX
 
     @property
-    def features(self) -> DiskFeatures:
-        return DiskFeatures(
-            openat2=self._has_openat2,
-            exchange="exchange" not in self._lacks,
-            noreplace="noreplace" not in self._lacks,
-            leases=self._leases and _Leases.allowed,
+    def degraded(self) -> tuple[str, ...]:
+        """What this machine can't do for us, as sentences; some is only learned when it is first tried."""
+        openat2, leases, lacks = self._has_openat2, self._leases and _Leases.allowed, self._lacks
+        found = (
+            (not openat2, "no openat2: paths are walked name by name, and a bind mount of the same disk is not seen"),
+            ("exchange" in lacks, "no exchanging rename: what another program writes just before ours is lost"),
+            ("noreplace" in lacks, "no exclusive rename: a file that is made just before ours is lost"),
+            (not leases, "no leases: a program that keeps a file open may write to its old copy after the change"),
         )
+        return tuple(sentence for missing, sentence in found if missing)
 
     # --- opening ----------------------------------------------------------------------
 

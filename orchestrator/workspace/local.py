@@ -72,7 +72,7 @@ class LocalWorkspace:
     @property
     def features(self) -> tuple[str, ...]:
         """What is degraded here, as sentences; some is only learned when it is first tried."""
-        return self._disk.features.sentences
+        return self._disk.degraded
 
     def close(self) -> None:
         self._at.close()

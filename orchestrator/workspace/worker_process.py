@@ -28,9 +28,6 @@ SPENT_BYTES = 256 << 20
 JOB = struct.Struct(">dQ")
 """Before a job, which is a pickled call: its limit in seconds, and its length."""
 
-TAKEN = b"\x01"
-"""Answered before a job begins: a worker that ends without it did not die of the job."""
-
 ANSWER = struct.Struct(">?Q")
 """Before an answer: whether the worker ends after it, and its length."""
 
@@ -40,8 +37,6 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     while head := jobs.read(JOB.size):
         limit_s, count = JOB.unpack(head)
         job = jobs.read(count)
-        answers.write(TAKEN)
-        answers.flush()
         signal.setitimer(signal.ITIMER_REAL, limit_s)  # its signal ends the process, also inside C code
         answer = called(job)
         signal.setitimer(signal.ITIMER_REAL, 0)

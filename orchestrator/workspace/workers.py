@@ -20,7 +20,7 @@ from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.fair_queue import FairQueue
 from orchestrator.logs import logger
 from orchestrator.ports.machine import LIMIT_S, OWNER
-from orchestrator.workspace.worker_process import ANSWER, JOB, TAKEN
+from orchestrator.workspace.worker_process import ANSWER, JOB
 
 T = TypeVar("T")
 
@@ -34,10 +34,6 @@ _GRACE_S = 5.0
 
 class WorkerDied(Exception):
     """It ended before it had answered."""
-
-
-class WorkerGone(WorkerDied):
-    """It ended before it had begun: another one may fare better."""
 
 
 class _Packer(pickle.Pickler):
@@ -65,7 +61,7 @@ class WorkerPool:
     @property
     def free_pids(self) -> list[int]:
         """The processes that are idle."""
-        return [worker.pid for worker in self._free]
+        return [worker.pid for worker in self._free if not worker.ended]
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         owner, job = OWNER.get(), await to_thread.run_sync(_packed, work)
@@ -83,25 +79,18 @@ class WorkerPool:
 
     async def _answer(self, job: bytes, limit_s: float) -> bytes:
         """Raises WorkerDied, TimeoutError, OSError; the worker is gone then."""
-        worker: Worker | None = None
+        while self._free and self._free[-1].ended:
+            await self._free.pop().end()
+        worker = self._free.pop() if self._free else await Worker.start()
+        spent = True
         try:
-            while True:
-                fresh = not self._free
-                worker = await Worker.start() if fresh else self._free.pop()
-                try:
-                    with anyio.fail_after(limit_s + _GRACE_S):
-                        answer, spent = await worker.ask(job, limit_s)
-                    break
-                except WorkerGone:
-                    await worker.end()
-                    if fresh:
-                        raise
-            if not spent:
-                self._free.append(worker)
-                worker = None
+            with anyio.fail_after(limit_s + _GRACE_S):
+                answer, spent = await worker.ask(job, limit_s)
             return answer
         finally:
-            if worker is not None:  # it died, works for a cancelled call, or has grown
+            if not spent:
+                self._free.append(worker)
+            else:  # it died, works for a cancelled call, or has grown
                 with anyio.CancelScope(shield=True):
                     await worker.end()
 
@@ -139,7 +128,7 @@ class Worker:
 
     def __init__(self, process: anyio.abc.Process) -> None:
         if process.stdin is None or process.stdout is None:
-            raise WorkerGone("it has no pipes")
+            raise WorkerDied("it has no pipes")
         self._process, self.pid = process, process.pid
         self._jobs, self._answers = process.stdin, BufferedByteReceiveStream(process.stdout)
 
@@ -158,26 +147,24 @@ class Worker:
         return cls(process)
 
     async def ask(self, job: bytes, limit_s: float) -> tuple[bytes, bool]:
-        """The answer, and whether the worker has grown so much that it ends after it.
-
-        Raises WorkerDied, and of that WorkerGone where the worker never saw the job.
-        """
-        taken = False
+        """The answer, and whether the worker has grown so much that it ends after it. Raises WorkerDied."""
         try:
             # A cancelled caller does not interrupt this: half a job would break the pipe of a killed process.
             with anyio.move_on_after(_GRACE_S, shield=True) as sending:
                 await self._jobs.send(JOB.pack(limit_s, len(job)))
                 await self._jobs.send(job)
             if sending.cancelled_caught:
-                raise WorkerGone("it takes no job")
-            await self._answers.receive_exactly(len(TAKEN))
-            taken = True
+                raise WorkerDied("it takes no job")
             spent, count = ANSWER.unpack(await self._answers.receive_exactly(ANSWER.size))
             return await self._answers.receive_exactly(count), spent
         except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise (WorkerDied if taken else WorkerGone)(f"process {self.pid} ended") from error
+            raise WorkerDied(f"process {self.pid} ended") from error
+
+    @property
+    def ended(self) -> bool:
+        return self._process.returncode is not None
 
     async def end(self) -> None:
-        if self._process.returncode is None:
+        if not self.ended:
             self._process.kill()
         await self._process.aclose()

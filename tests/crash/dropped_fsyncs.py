@@ -13,7 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 
-from orchestrator.workspace.disk import Disk, DiskFeatures, Rename
+from orchestrator.workspace.disk import Disk, Rename
 
 _DEVICE = 77
 _FIRST_HANDLE = 1_000
@@ -71,7 +71,7 @@ class ForgettingDisk(Disk):
     `after_the_cut` is what the machine finds when it comes up again.
     """
 
-    features = DiskFeatures()
+    degraded = ()
 
     def __init__(self, root: Node | None = None) -> None:
         self._numbers = itertools.count(1 if root is None else _highest(root) + 1)
