@@ -81,7 +81,7 @@ class LocalWorkspace:
         """Reports external changes on this system; not started yet."""
         if sys.platform == "linux":
             return InotifyWatcher(self._at, self.ignore)
-        return FilesWatcher(self.root, self.ignore)
+        return FilesWatcher(self.root)
 
     # --- looking ----------------------------------------------------------------------
 

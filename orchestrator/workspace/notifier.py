@@ -16,7 +16,7 @@ from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.workspace import Hints
-from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
+from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, is_temp
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -31,19 +31,14 @@ RESCAN_S = 300.0
 class FilesWatcher:
     """See `ports.Watcher`. One watch on the root, with all below it; what is ignored is filtered after.
 
-    watchfiles stops for good at a name that is no UTF-8; it is started anew then, with a rescan.
+    If watchfiles can't begin, or stops, only the rescans are left.
     """
 
-    def __init__(self, root: str, ignore: IgnoreRules, *, rescan_s: float = RESCAN_S) -> None:
-        self._root, self._ignore, self._rescan_s = root, ignore, rescan_s
+    def __init__(self, root: str) -> None:
+        self._root = root
         self._notify: RustNotify | None = None
         self._stop = threading.Event()
-        self._trouble = ""
-
-    @property
-    def health(self) -> str:
-        trouble = self._trouble
-        return f"degraded: {trouble}; a full rescan runs every {self._rescan_s:g} s" if trouble else "live"
+        self.health = "live"
 
     def start(self) -> None:
         try:
@@ -51,9 +46,11 @@ class FilesWatcher:
 
             self._notify = RustNotify([self._root], False, False, 0, True, True)
         except (ImportError, OSError, RuntimeError) as error:
-            self._trouble = f"watchfiles can't watch here: {error}"
-        else:
-            self._trouble = ""
+            self._degrade(error)
+
+    def _degrade(self, error: Exception) -> None:
+        self._notify = None
+        self.health = f"degraded: watchfiles can't watch here: {error}; a full rescan runs every {RESCAN_S:g} s"
 
     def follows(self, folder: WorkspacePath) -> bool:
         return True
@@ -67,32 +64,30 @@ class FilesWatcher:
             self._notify.close()
 
     async def hints(self) -> AsyncIterator[Hints]:
-        looked = time.monotonic()
+        due = time.monotonic() + RESCAN_S
         try:
             while True:
-                notify = self._notify
-                if notify is None:
-                    await anyio.sleep(self._rescan_s)
-                    yield Hints(rescan="scan")
-                    await to_thread.run_sync(self.start)
-                    continue
-                turn = partial(notify.watch, DEBOUNCE_MS, STEP_MS, TURN_MS, self._stop)
-                try:
-                    found = await to_thread.run_sync(turn, abandon_on_cancel=True)
-                except RuntimeError:
-                    await anyio.sleep(TURN_MS / 1000)
-                    await to_thread.run_sync(self.start)
-                    yield Hints(rescan="overflow")
-                    continue
-                if isinstance(found, set):
-                    hints = self._sorted(found)
-                    if hints.paths or hints.folders or hints.rescan:
-                        yield hints
-                elif time.monotonic() - looked >= self._rescan_s:
-                    looked = time.monotonic()
+                hints = await self._turn()
+                if hints != Hints():
+                    yield hints
+                if time.monotonic() >= due or self._notify is None:
+                    due = time.monotonic() + RESCAN_S
                     yield Hints(rescan="scan")
         finally:
             self._stop.set()
+
+    async def _turn(self) -> Hints:
+        """What is reported within a turn."""
+        if self._notify is None:
+            await anyio.sleep(RESCAN_S)
+            return Hints()
+        turn = partial(self._notify.watch, DEBOUNCE_MS, STEP_MS, TURN_MS, self._stop)
+        try:
+            found = await to_thread.run_sync(turn, abandon_on_cancel=True)
+        except RuntimeError as error:
+            self._degrade(error)
+            return Hints()
+        return self._sorted(found) if isinstance(found, set) else Hints()
 
     def _sorted(self, found: set[tuple[int, str]]) -> Hints:
         paths: set[WorkspacePath] = set()

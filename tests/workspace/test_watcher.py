@@ -30,7 +30,7 @@ async def watcher(request: pytest.FixtureRequest, root: Path) -> AsyncIterator[W
         (root / folder).mkdir(parents=True)
     at = Confinement(str(root), Disk())
     rules = IgnoreRules(at)
-    made: Watcher = InotifyWatcher(at, rules) if request.param == "inotify" else FilesWatcher(str(root), rules)
+    made: Watcher = InotifyWatcher(at, rules) if request.param == "inotify" else FilesWatcher(str(root))
     made.start()
     yield made
     made.close()
