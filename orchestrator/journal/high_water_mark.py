@@ -26,8 +26,6 @@ EVERY = 200
 LINE_BYTES = 256
 """Of each line, padded with blanks: it is overwritten in its place, which needs no space on a full disk."""
 
-_HINT = "Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`."
-
 
 class HighWaterMark(msgspec.Struct, frozen=True):
     """A committed position of a journal, and the event's hash there."""
@@ -50,7 +48,6 @@ class HighWaterMarkFile:
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
         self._file = -1  # the one in place, open for `advance`
-        self._last: HighWaterMark | None = None
         self._synced = self._turn = 0  # the head that was synced last; the line that was written last
 
     def read(self) -> HighWaterMark | None:
@@ -85,10 +82,8 @@ class HighWaterMarkFile:
             return None
 
     def write(self, mark: HighWaterMark) -> None:
-        """Put it in place, whole and synced; one that was overtaken meanwhile is left out. Raises OSError."""
+        """Put it in place, whole and synced. Raises OSError."""
         with self._lock:
-            if self._last is not None and mark.head < self._last.head:
-                mark = self._last
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
             file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -101,7 +96,7 @@ class HighWaterMarkFile:
                 if file >= 0:
                     os.close(file)
             sync_directory(self._path.parent)
-            self._last, self._synced = mark, mark.head
+            self._synced = mark.head
 
     def advance(self, mark: HighWaterMark, *, durably: bool) -> None:
         """Note the position of the journal; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError.
@@ -111,7 +106,7 @@ class HighWaterMarkFile:
         with self._lock:
             if self._file < 0:
                 return
-            self._last, self._turn = mark, 1 - self._turn
+            self._turn = 1 - self._turn
             os.pwrite(self._file, _line(mark), self._turn * LINE_BYTES)
             if durably or mark.head >= self._synced + EVERY:
                 os.fsync(self._file)
@@ -141,14 +136,13 @@ def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archiv
         (journal,) = connection.execute(sql("journal_id")).fetchone()
         last = connection.execute(sql("last_event")).fetchone()
     head = last[0] if last else 0
-    if journal != mark.journal:
-        why = f"this journal ({journal[:8]}…, at @{head}) is not the one that the workspace had ({mark.journal[:8]}…"
-        raise _behind(f"{why}, at @{mark.head})", head, mark)
-    if head < mark.head:
-        raise _behind(f"the journal ends at @{head}, but it had come to @{mark.head}", head, mark)
-    if mark.head and hash_at(connection, archive, mark.head) != mark.head_hash:
-        why = f"the journal's event @{mark.head} is not the one that was there; its head is @{head}"
-        raise _behind(f"{why}, it had come to @{mark.head}", head, mark)
+    if journal != mark.journal or (mark.head and hash_at(connection, archive, mark.head) != mark.head_hash):
+        other = ", with another event there" if head >= mark.head else ""
+        raise JournalBehind(
+            f"the journal ends at @{head}, but it had come to @{mark.head}{other}",
+            hint="Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`.",
+            details={"head": f"@{head}", "known_head": f"@{mark.head}"},
+        )
 
 
 def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:
@@ -157,7 +151,3 @@ def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str |
         segment, query = segment_with(connection, seq), sql("event")
         rows = archive.select(segment, query, (seq,)) if segment else connection.execute(query, (seq,)).fetchall()
     return rows[0][17].hex() if rows else None
-
-
-def _behind(message: str, head: int, mark: HighWaterMark) -> JournalBehind:
-    return JournalBehind(message, hint=_HINT, details={"head": f"@{head}", "known_head": f"@{mark.head}"})

@@ -17,7 +17,7 @@ from anyio import CancelScope, to_thread
 
 from orchestrator.api.journal_operations import BackupAnswer
 from orchestrator.core.annotations import Mark, contents_of, fields_with
-from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment, VersionUnknown
+from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.codec import BY_TAG, PROPOSAL_TAGS, decode
 from orchestrator.core.events.journal_maintenance import ContentsCollected, SegmentArchived, SegmentRestored
@@ -96,16 +96,10 @@ class SqliteMaintenance:
 
     async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
         async with self._one_at_a_time:
-            segments = self._journal.segments
-            found = next((segment for segment in segments if segment.file == Path(file).name), None)
-            if found is None:
-                raise VersionUnknown(
-                    f"no archived segment is called {Path(file).name}",
-                    hint=f"They are: {', '.join(segment.file for segment in segments) or 'none'}.",
-                )
-            if found is not segments[-1]:
-                newest = segments[-1].file
-                raise NotLatestSegment(f"{found.file} is not the newest segment", hint=f"Bring back {newest} first.")
+            *older, found = self._journal.segments or (None,)
+            if found is None or found.file != Path(file).name:
+                newest = f"Bring back {found.file} first." if found is not None else "Nothing is archived."
+                raise NotLatestSegment(f"{Path(file).name} is not the newest archived file", hint=newest)
             rows = await to_thread.run_sync(Archive(self._folder).rows, found)
 
             def move_back(connection: sqlite3.Connection) -> None:
@@ -113,7 +107,7 @@ class SqliteMaintenance:
                 connection.execute(sql("drop_segment"), (found.first,))
 
             await self._append(SegmentRestored(first=found.first, last=found.last, file=found.file), origin, move_back)
-            self._journal.segments = segments[:-1]
+            self._journal.segments = tuple(older)
             return found
 
     # --- collecting ---------------------------------------------------------------------

@@ -107,8 +107,6 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
     Raises OSError, JournalCorrupt.
     """
     rows = connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall()
-    if [row[0] for row in rows] != list(range(first, last + 1)):
-        raise JournalCorrupt(f"events @{first} to @{last} are not all in the database")
     for problem in map(ChainWalk((first - 1, b"")).take, rows):
         if problem is not None:
             raise JournalCorrupt(problem, hint=DAMAGED)
@@ -128,15 +126,14 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
 
 def segment_bytes(folder: Path, segment: Segment) -> bytes:
     """A file as it was archived. Raises ArchiveMissing, JournalCorrupt."""
-    path, what = folder / segment.file, f"events @{segment.first} to @{segment.last}"
+    path = folder / segment.file
     try:
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ArchiveMissing(
-            f"{what}: {path} is not there", hint="Put the file back, from a backup if need be; its name must stay."
-        ) from error
     except OSError as error:
-        raise ArchiveMissing(f"{what}: {path} can't be read: {error.strerror}", hint="Mend the disk.") from error
+        raise ArchiveMissing(
+            f"events @{segment.first} to @{segment.last}: {path} can't be read: {error.strerror}",
+            hint="Put the file back, from a backup if need be; its name must stay.",
+        ) from error
     if _digest(data) != segment.digest:
         raise JournalCorrupt(
             f"{path} is not the file that was archived: its digest differs",

@@ -96,18 +96,15 @@ class Seals:
         keys = {event.key: seq for seq, event in reversed(self._held)}  # by the first checkpoint of each
         for key, seq in sorted(keys.items(), key=lambda item: item[1])[1:]:
             yield f"the journal's key changed: checkpoint {show(seq)} is the first by {key}"
-        if self._file is None:
-            if keys:
-                yield (
-                    "the checkpoints inside were signed with a key that lies beside the journal: who has both can "
-                    "write another history; `--checkpoint FILE` compares one that you kept elsewhere"
-                )
-            return
-        if self._file.seq < head:
-            yield f"events after {show(self._file.seq)}: the checkpoint file says nothing of them"
-        if keys and self._file.key not in keys:
-            yield f"key {self._file.key} signed the file, and no checkpoint inside: who had it can't be told from here"
-        yield "who had the journal's key could have signed another history: trust the file if you know its way to you"
+        if self._file is None and keys:
+            yield (
+                "the checkpoints inside were signed with a key that lies beside the journal: who has both can "
+                "write another history; `--checkpoint FILE` compares one that you kept elsewhere"
+            )
+        if self._file is not None:
+            if self._file.seq < head:
+                yield f"events after {show(self._file.seq)}: the checkpoint file says nothing of them"
+            yield "who had the key of the file could have signed another history: trust it if you know its way to you"
 
 
 KEY_FILE = "journal.key"

@@ -120,8 +120,8 @@ class SqliteJournal(JournalReader):
             self.segments = segments_of(self._lookup)
         await self._open_readers()
         if self._writer is not None:
-            self._writer.start()
             await to_thread.run_sync(self._keep_mark, self.here)
+            self._writer.start()
 
     def _writer_on(self, make: Callable[..., Writer]) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
@@ -175,8 +175,7 @@ class SqliteJournal(JournalReader):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
-                if self.id:  # else the opening failed before it was read
-                    await to_thread.run_sync(self._keep_mark, self.here)
+                await to_thread.run_sync(partial(self._keep_mark, self.here, closes=True))
             if self._mark is not None:
                 self._mark.close()
 
@@ -287,7 +286,12 @@ class SqliteJournal(JournalReader):
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
         row = await self._one(self._points, sql("stored_payload"), (event.target,))
         if row is None:
-            self._refuse_archived(event.target)
+            if self._holding(event.target) is not None:
+                raise EventArchived(
+                    f"event {show(event.target)} is archived, and archived events are not changed",
+                    hint=f"Run `orchestrator journal unarchive {self.segments[-1].file}`, and so on until it is back; "
+                    f"delete those files in {self._archive.folder}, which still hold the text; then redact again.",
+                )
             raise VersionUnknown(f"the journal has no event {show(event.target)}")
         payload, old_salt = row
         rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
@@ -304,17 +308,6 @@ class SqliteJournal(JournalReader):
         except JournalChanged:
             return await self.redact(event, origin)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
-
-    def _refuse_archived(self, seq: Seq) -> None:
-        """Raises EventArchived: files of events are never written again."""
-        files = [segment.file for segment in reversed(self.segments) if segment.last >= seq]
-        if files:
-            commands = ", then ".join(f"`orchestrator journal unarchive {file}`" for file in files)
-            raise EventArchived(
-                f"event {show(seq)} is archived, and archived events are not changed",
-                hint=f"Run {commands}; delete the files in {self._archive.folder} that you brought back, "
-                "which still hold the text; then redact again.",
-            )
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
         digest = event.digest

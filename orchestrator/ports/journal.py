@@ -291,7 +291,7 @@ class JournalMaintenance(Protocol):
         """
 
     async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
-        """Put the newest file's events back. Raises VersionUnknown, ArchiveMissing, JournalCorrupt."""
+        """Put the newest file's events back. Raises NotLatestSegment, ArchiveMissing, JournalCorrupt."""
 
     async def collect(
         self, *, needed: frozenset[Digest], as_of: Seq, before_ms: int, origin: Origin, dry_run: bool

@@ -67,15 +67,6 @@ def test_a_line_that_was_torn_is_not_read(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_synced_mark_never_takes_back_what_a_commit_said(tmp_path: Path) -> None:
-    file = HighWaterMarkFile(tmp_path / "w.mark")
-    file.write(HighWaterMark("j", 1, "aa"))
-    file.advance(HighWaterMark("j", 9, "cc"), durably=False)
-    file.write(HighWaterMark("j", 5, "bb"))
-    assert file.read() == HighWaterMark("j", 9, "cc")
-    file.close()
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00mark", b"", b"{}", b"[1]\n", b"\n\n"], ids=repr)
 def test_a_mark_that_can_not_be_read_says_how_to_go_on(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.mark").write_bytes(content)

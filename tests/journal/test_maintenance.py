@@ -186,8 +186,9 @@ async def test_segments_come_back_newest_first(opened: Open) -> None:
     await mixed(journal)
     keeper = keeper_of(journal)
     first, *_, last = await keeper.archive(Seq(20), Origin())
-    with pytest.raises(NotLatestSegment, match=first.file):
+    with pytest.raises(NotLatestSegment, match=first.file) as refused:
         await keeper.unarchive(first.file, Origin())
+    assert last.file in refused.value.hint
     await keeper.unarchive(last.file, Origin())
     assert keeper.archived[-1].last == last.first - 1
 

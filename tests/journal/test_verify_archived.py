@@ -140,8 +140,7 @@ async def test_an_archived_event_is_not_redacted(state_dir: Path, opened: Open) 
     head = journal.head
     with pytest.raises(EventArchived) as refused:
         await journal.redact(event, by())
-    commands = [f"`orchestrator journal unarchive {file.file}`" for file in (second, first)]
-    assert ", then ".join(commands) in (refused.value.hint or "")
+    assert f"`orchestrator journal unarchive {second.file}`" in (refused.value.hint or "")
     assert journal.head == head
     for file in (second, first):
         await keeper_of(journal).unarchive(file.file, Origin())
