@@ -3,8 +3,8 @@
 A reason may be redacted, so none is kept here; who shows one reads it from its event.
 
 Two sets of globs overlap if they name a known path both, or if a glob of one and a glob of the other may meet:
-neither the directories that they begin with (`src/api/*.py`: `src/api`) nor the endings of their files (`*.py`)
-separate them. A bare name (`docs`) meets the directories that bear it, and globs that hold at any depth.
+the directories that they begin with (`src/api/*.py`: `src/api`) do not separate them. A bare name (`docs`) meets
+the directories that bear it, and globs that hold at any depth.
 Exceptions (`!…`) are not looked at. Where that misses one (`docs` and `src` in `src/docs`) and no file is there
 yet, two agents hold a path alone, and a change by either is judged by the other's lease.
 """
@@ -148,35 +148,23 @@ def overlap(one: Iterable[str], other: Iterable[str], *, among: Iterable[Workspa
 class _Shape(NamedTuple):
     """What of a glob is plain text."""
 
-    above: tuple[str, ...]  # the components it begins with; () if it holds at any depth
-    ending: str  # that every file it names has; "" where nothing is sure
+    above: tuple[str, ...] = ()  # the components it begins with; () if it holds at any depth
     bare: str = ""  # the name that it is, and nothing else: most often a directory's
 
 
 def _shapes(globs: Iterable[str]) -> tuple[_Shape, ...]:
     globs = tuple(globs)
     meant = tuple(_shape(glob) for glob in globs if not glob.startswith("!"))
-    return meant or ((_Shape((), ""),) if globs else ())  # only exceptions: everything but these
+    return meant or ((_Shape(),) if globs else ())  # only exceptions: everything but these
 
 
 def _shape(glob: str) -> _Shape:
     parts = [part for part in glob.split("/") if part]
     anchored = "/" in glob.rstrip("/")
     plain = next((at for at, part in enumerate(parts) if _MARK.search(part)), len(parts))
-    last = parts[-1] if parts and not glob.endswith("/") else ""
-    ending = _ending(last)
-    if len(parts) == plain == 1 and not anchored and not ending:
-        return _Shape((), "", parts[0])
-    return _Shape(tuple(parts[:plain]) if anchored else (), ending)
-
-
-def _ending(last: str) -> str:
-    """The text that a file's name ends with, if there is a dot in it; a name without one may be a directory's."""
-    if "\\" in last:
-        return ""
-    marks = [found.end() for found in _MARK.finditer(last)]
-    tail = last[marks[-1] :] if marks else last
-    return tail if "." in (tail if marks else tail[1:]) else ""
+    if len(parts) == plain == 1 and not anchored:
+        return _Shape(bare=parts[0])
+    return _Shape(tuple(parts[:plain]) if anchored else ())
 
 
 def _may_meet(one: _Shape, other: _Shape) -> bool:
@@ -185,7 +173,4 @@ def _may_meet(one: _Shape, other: _Shape) -> bool:
     if other.bare and one.above:
         return other.bare in one.above
     short, long = sorted((one.above, other.above), key=len)
-    if long[: len(short)] != short:
-        return False
-    a, b = one.ending, other.ending
-    return a.endswith(b) or b.endswith(a)
+    return long[: len(short)] == short
