@@ -406,7 +406,7 @@ async def test_a_table_is_not_made_anew_without_the_archived_events(
         pytest.param(
             "UPDATE file_versions SET mode = 511 WHERE seq = 1", "/src/a.py/@1/mode: 511 and 420", id="altered"
         ),
-        pytest.param("DELETE FROM file_versions WHERE seq = 1", "/src/a.py/@1: null and", id="gone"),
+        pytest.param("DELETE FROM file_versions WHERE seq = 1", "/src/a.py/@1: None and", id="gone"),
     ],
 )
 async def test_the_first_difference_in_the_table_is_named(

@@ -76,24 +76,13 @@ class State:
 
 def first_difference(left: Any, right: Any, where: str = "") -> str | None:
     """The path to the first place where two plain trees differ, with both values; None if they are equal."""
-    if type(left) is not type(right):
-        return f"{where or '/'}: {_short(left)} and {_short(right)}"
-    if isinstance(left, list):
-        left, right = dict(enumerate(left)), dict(enumerate(right))
-    if isinstance(left, dict):
-        for key in sorted(left.keys() | right.keys()):
-            if key not in left or key not in right:
-                return f"{where}/{key}: only in the {'second' if key not in left else 'first'}"
-            found = first_difference(left[key], right[key], f"{where}/{key}")
-            if found:
-                return found
+    if left == right:
         return None
-    return None if left == right else f"{where}: {_short(left)} and {_short(right)}"
-
-
-def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 120 else text[:117] + "…"
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in sorted(left.keys() | right.keys()):
+            if left.get(key) != right.get(key):
+                return first_difference(left.get(key), right.get(key), f"{where}/{key}")
+    return f"{where}: {left!r:.120} and {right!r:.120}"
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -82,8 +82,8 @@ def test_first_difference_names_the_place() -> None:
     right = {"registry": {"files": {"a": {"version": 4}}}}
     assert first_difference(left, right) == "/registry/files/a/version: 3 and 4"
     assert first_difference(left, left) is None
-    assert first_difference([1], [1, 2], "/x") == "/x/1: only in the second"
-    assert first_difference({"a": 1}, {}) == "/a: only in the first"
+    assert first_difference([1], [1, 2], "/x") == "/x: [1] and [1, 2]"
+    assert first_difference({"a": 1}, {}) == "/a: 1 and None"
 
 
 # --- the registry ------------------------------------------------------------------------
