@@ -62,14 +62,13 @@ class CheckedReviewer:
         while True:
             limits = self._budget.left(usage)
             shown = msgspec.structs.replace(redacted.shown, limits=limits, repair=repair)
-            reservation.count(None)
             left_s = self._settings.timeout_s - (self._clock.ticks_us() - began) / 1e6
             if left_s <= 0:
                 raise ReviewerTimeout(f"no answer in {self._settings.timeout_s:g} s")
             given = json_object(await self._ask(shown, left_s))
             if "usage" in given:
                 usage = _sum(usage, usage_of(given.pop("usage")))
-                reservation.count(usage)
+                reservation.tokens, reservation.microusd = usage.input_tokens + usage.output_tokens, usage.cost_microusd
             usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
             try:
                 reply = redacted.restored(reply_of(given, redacted.shown, usage))
@@ -105,18 +104,12 @@ def _sum(one: ReviewUsage, other: ReviewUsage) -> ReviewUsage:
 HOUR_US = 3_600_000_000
 
 
-class Reservation:
+class Reservation(msgspec.Struct):
     """One review: what it may take at most, until it says what it took."""
 
-    def __init__(self, at_us: int, most_tokens: int, most_microusd: int) -> None:
-        self.at_us, self._most = at_us, (most_tokens, most_microusd)
-        self.tokens, self.microusd = self._most
-
-    def count(self, usage: ReviewUsage | None) -> None:
-        """Count what was taken; None: not known, so the most."""
-        self.tokens, self.microusd = (
-            (usage.input_tokens + usage.output_tokens, usage.cost_microusd) if usage else self._most
-        )
+    at_us: int
+    tokens: int
+    microusd: int
 
 
 class Budget:

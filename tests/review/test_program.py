@@ -117,8 +117,8 @@ async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) ->
         pytest.param("pass", "empty", id="nothing"),
         pytest.param("sys.stdout.buffer.write(b'{\\xff}')", "UTF-8", id="no UTF-8"),
         pytest.param('print(\'{"verdict": "edi\')', "JSON", id="truncated"),
-        pytest.param(saying(edited((1, []), (9, []))), "no region 9", id="wrong region"),
-        pytest.param(saying({**GOOD, "path": "other"}), "other", id="another path"),
+        pytest.param(saying(edited((1, []), (9, []))), "the answer has \\[1, 9\\]", id="wrong region"),
+        pytest.param(saying({**GOOD, "path": "other"}), "unknown field `path`", id="another path"),
         pytest.param(saying({**GOOD, "usage": "much"}), "usage", id="usage"),
         pytest.param(saying({**GOOD, "usage": {"cost_microusd": 10**400}}), "usage", id="a cost past all numbers"),
         pytest.param(saying({**GOOD, "usage": {"input_tokens": 10**13}}), "usage", id="more tokens than there are"),
@@ -153,7 +153,7 @@ async def test_a_bad_answer_is_repaired_once(tmp_path: Path) -> None:
     reply = await program(script, max_tokens=100, max_cost_usd=1.0).review(conflict())
     assert (reply.verdict, reply.usage.input_tokens, reply.usage.cost_microusd) == ("content", 18, 140)
     asked = json.loads(seen.read_text(encoding="utf-8"))
-    assert "lacks region 2" in asked["repair"]["problem"]
+    assert "needs each region once: [1, 2]" in asked["repair"]["problem"]
     assert json.loads(asked["repair"]["answer"])["regions"] == [{"region": 1, "lines": ["x"]}]
     assert SECRET not in asked["repair"]["answer"]
     assert asked["limits"] == {"max_tokens": 88, "max_cost_usd": 1 - 70e-6}
