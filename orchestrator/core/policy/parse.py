@@ -21,7 +21,6 @@ from orchestrator.core.policy.rules import (
     Answer,
     Globs,
     Line,
-    Plugins,
     Policy,
     ReviewerSettings,
     Route,
@@ -100,8 +99,6 @@ class _Reader:
         self._names(rules, "rule")
         routes = [self._route(route, at) for at, route in self._tables.tables(Route, table, "route")]
         reviewers = self._reviewers(table)
-        if isinstance(plugins := single["plugins"], Plugins) and len(set(plugins.enabled)) < len(plugins.enabled):
-            self._tables.wrong("names a plugin twice", "plugins", "enabled")
         if file is None or self._tables.problems:
             return None
         digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())
@@ -173,9 +170,8 @@ class _Reader:
 
     def _names(self, items: Iterable[Rule | ReviewerSettings], kind: str) -> None:
         """No two of a kind have one name."""
-        seen: dict[str, int] = {}
+        seen: set[str] = set()
         for at, item in enumerate(items, 1):
-            first = seen.setdefault(item.name, at)
-            if first != at:
-                line = self._tables.line(kind, first)
-                self._tables.wrong(f"{item.name!r} is the name of the {kind} at line {line} too", kind, at, "name")
+            if item.name in seen:
+                self._tables.wrong(f"{item.name!r} is the name of another {kind} too", kind, at, "name")
+            seen.add(item.name)

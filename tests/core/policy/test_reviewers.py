@@ -90,7 +90,7 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
             "nobody",
             id="our env",
         ),
-        pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "line 4", id="twice"),
+        pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "another", id="twice"),
         pytest.param('"desk"', '"person"', 23, "reviewer[3].name", "kept for people", id="person"),
         pytest.param('name = "desk"\n', "", 22, "reviewer[3].name", "missing", id="missing"),
         pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "`array`", id="enabled"),
