@@ -132,16 +132,14 @@ class Unauthorised(CallerError, code="unauthorised", hint="`orchestrator agent a
     """The token is wrong or revoked, or the name needs one."""
 
 
-class SessionNotYours(
-    CallerError, code="session_not_yours", hint="Leave the session out, or unset ORCHESTRATOR_SESSION, to begin one."
-):
-    """A session is resumed by its own agent only."""
-
-
 class SessionUnknown(
     CallerError, code="session_unknown", hint="Leave the session out, or unset ORCHESTRATOR_SESSION, to begin one."
 ):
     """No session has this id."""
+
+
+class SessionNotYours(SessionUnknown, code="session_not_yours"):
+    """A session is resumed by its own agent only."""
 
 
 class NotPermitted(CallerError, code="not_permitted", hint="Ask the person you work for."):
@@ -340,16 +338,13 @@ class BaseRequired(
 
 
 class SearchNotFound(
-    CallerError, code="search_not_found", hint="Copy the lines exactly from a fresh read; the nearest places are shown."
+    CallerError,
+    code="search_not_found",
+    hint="Copy the lines exactly from a fresh read; the nearest places are shown, if any are like them.",
 ):
     """The search text, or a hunk of the patch, occurs nowhere."""
 
     differences: tuple[str, ...] = ()  # at each of `nearest`; they quote the file, so they go where its lines go
-
-    def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
-        if hint is None and details is not None and not details.get("nearest") and self.hint == SearchNotFound.hint:
-            hint = "Copy the lines exactly from a fresh read; nothing in the file is like them."
-        super().__init__(message, hint=hint, details=details)
 
 
 class ExpectMismatch(
@@ -523,12 +518,8 @@ class BackupOfAnotherJournal(
 
 
 def plural(count: int, noun: str) -> str:
-    """A count and its noun: "1 file", "3 files", "2 entries"."""
-    if count == 1:
-        return f"1 {noun}"
-    if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{count} {noun[:-1]}ies"
-    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+    """A count and its noun: "1 file", "3 files"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def escaped(text: str) -> str:

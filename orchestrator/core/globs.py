@@ -247,16 +247,11 @@ class Globs:
         patterns = [Glob(text) for text in globs]
         if patterns and all(pattern.exception for pattern in patterns):
             patterns.insert(0, Glob("**"))
-        self._meant = any_of(pattern.covering for pattern in patterns if not pattern.exception)
-        self._last_first: tuple[tuple[bool, re.Pattern[str]], ...] = ()
-        if any(pattern.exception for pattern in patterns):
-            self._last_first = tuple((not item.exception, any_of([item.covering])) for item in reversed(patterns))
+        self._last_first = tuple((not item.exception, any_of([item.covering])) for item in reversed(patterns))
 
     def match(self, path: WorkspacePath) -> bool:
         """Whether a file's path is one of those meant."""
-        if self._meant.match(path) is None:
-            return False
-        return next((meant for meant, regex in self._last_first if regex.match(path)), True)
+        return next((meant for meant, regex in self._last_first if regex.match(path)), False)
 
 
 class GlobIndex:

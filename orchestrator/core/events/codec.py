@@ -106,10 +106,8 @@ def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] 
                 hint="Run a newer version of the program on this journal.",
             ) from error
         raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
-    except msgspec.DecodeError as error:
-        raise JournalCorrupt(f"event @{seq} ({tag}) is not JSON: {error}") from error
-    except ValueError as error:
-        raise JournalCorrupt(f"event @{seq} ({tag}) can't be lifted to its present form: {error}") from error
+    except ValueError as error:  # no JSON, or an upcast's
+        raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
 
 
 def decode_all(

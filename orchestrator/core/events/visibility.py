@@ -114,26 +114,16 @@ def texts_of(event: Event) -> Iterator[tuple[str, str]]:
 def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """The fields of an event that hold a text to take out: those wanted, or every redactable one.
 
-    Raises NotRedactable: no field of it may be blanked, this one may not, or nothing is left in it.
+    Raises NotRedactable: one that is wanted may not be blanked, or nothing is left in it.
     """
     allowed = fields_with(type(event), Mark.REDACTABLE)
-    if not allowed:
-        raise NotRedactable(
-            f"event {show(seq)} ({tag_of(event)}) has no field that can be redacted",
-            hint=f"{_texts(event)}Contents are redacted by `orchestrator journal redact --blob sha256:…`.",
-        )
-    strange = [name for name in wanted if name not in allowed]
-    if strange:
-        raise NotRedactable(
-            f"{', '.join(strange)} of event {show(seq)} ({tag_of(event)}) can't be redacted",
-            hint=f"These can: {', '.join(allowed)}.",
-        )
     filled = {name for name, _ in texts_of(event)}
     blank = tuple(name for name in wanted or allowed if name in filled)
-    if not blank:
+    if not blank or not set(wanted) <= set(allowed):
         raise NotRedactable(
-            f"event {show(seq)} ({tag_of(event)}) says nothing in {', '.join(wanted or allowed)}",
-            hint=f"{_texts(event)}It was empty, or is redacted already.",
+            f"event {show(seq)} ({tag_of(event)}) can be redacted in {', '.join(allowed) or 'no field'}; "
+            f"a text is left in {', '.join(sorted(filled)) or 'none'}",
+            hint=f"{_texts(event)}Contents are redacted by `orchestrator journal redact --blob sha256:…`.",
         )
     return blank
 
