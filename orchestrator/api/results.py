@@ -110,7 +110,6 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     unseen: tuple[UnseenText, ...] = ()  # what others did to lines that its author had read and not seen since
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
-    form: str | None = None  # of apply_patch's own answer: as what the patch was read
 
 
 class Entry(Result, frozen=True, kw_only=True):

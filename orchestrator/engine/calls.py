@@ -36,7 +36,6 @@ from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.facts import RenameTracker
-from orchestrator.engine.changes.write_operations import read_as
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
@@ -134,7 +133,7 @@ class CallService:
                     raise RequestIdReused(f"request_id {request_id!r} was used before, with other parameters")
                 earlier = await self._again(caller, seen.seq)
                 if earlier is not None:
-                    return await read_as(call.params, earlier) if isinstance(earlier, ChangeAnswer) else earlier
+                    return earlier
             return await self._handle(caller, call)
         except (CallerError, ApproverError) as error:
             await self._note_refusal(caller, call, error)  # before who waits for this call goes on

@@ -1,4 +1,4 @@
-"""Calls that name a file by the path it was moved from: edits follow it, all others say where it is."""
+"""Calls that name a file by the path it was moved from: they are refused, and say where it is."""
 
 from __future__ import annotations
 
@@ -29,54 +29,13 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
         yield started
 
 
-EDITS = [
-    pytest.param(Replacement(search="return 2", replace="return 3"), id="search"),
-    pytest.param(Replacement(start=6, end=6, expect="    return 2", replace="    return 3"), id="lines"),
-    pytest.param(Replacement(symbol="two", content="def two():\n    return 3\n"), id="symbol"),
-]
-
-
-@pytest.mark.parametrize("named", [pytest.param(False, id="no base"), pytest.param(True, id="a base")])
-@pytest.mark.parametrize("change", EDITS)
-async def test_an_edit_follows_the_file(daemon: RunningDaemon, change: Replacement, named: bool) -> None:
-    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-        read = await bob.read_file("f.py")
-        moved = await alice.move_file("f.py", "d/g.py")
-        answer = await bob.edit_file("f.py", [change], base=read.version_id if named else None)
-        assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["d/g.py"])
-        assert answer.warnings == (f"f.py was moved to d/g.py at {moved.version_id}; the change is of that file now",)
-    assert (daemon.workspace / "d/g.py").read_text() == CODE.replace("return 2", "return 3")
-    assert not (daemon.workspace / "f.py").exists()
-
-
-async def test_an_edit_follows_a_rename_from_outside(daemon: RunningDaemon) -> None:
-    async with daemon.client("bob") as bob, daemon.client() as person:
-        await bob.read_file("f.py")
-        await seen(person, daemon.workspace)
-        (daemon.workspace / "f.py").rename(daemon.workspace / "g.py")
-        await seen(person, daemon.workspace)
-        answer = await bob.edit_file("f.py", [Replacement(search="return 2", replace="return 3")])
-        assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["g.py"])
-
-
-async def test_an_edit_does_not_follow_into_what_policy_denies(base: Path) -> None:
-    rule = '[[rule]]\nname = "no"\nagents = ["bob"]\nactions = ["write"]\npaths = ["d/**"]\nverdict = "deny"\n'
-    for folder in ("state", "work"):
-        (base / folder).mkdir(mode=0o700)
-    (base / "state/policy.toml").write_text(OPEN + rule)
-    (base / "work/f.py").write_text(CODE)
-    with running(base) as daemon:
-        async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-            await bob.read_file("f.py")
-            await alice.move_file("f.py", "d/g.py")
-            with pytest.raises(RemoteError) as refused:
-                await bob.edit_file("f.py", [Replacement(search="return 2", replace="return 3")])
-            assert refused.value.code == "denied"
-        assert (daemon.workspace / "d/g.py").read_text() == CODE
-
-
 Call = Callable[[FileAccess, str], Awaitable[Any]]
+EDIT = [Replacement(search="return 2", replace="return 3")]
+PATCH = "--- a/f.py\n+++ b/f.py\n@@ -6,1 +6,1 @@\n-    return 2\n+    return 3\n"
 REFUSED = [
+    pytest.param(lambda bob, at: bob.edit_file("f.py", EDIT), id="edit"),
+    pytest.param(lambda bob, at: bob.edit_file("f.py", EDIT, base=at, preview=True), id="edit with a base"),
+    pytest.param(lambda bob, at: bob.apply_patch(PATCH), id="patch"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="truncate"), id="write"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="truncate", base=at), id="write with a base"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="append"), id="append"),
@@ -89,7 +48,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-async def test_all_others_name_the_new_path(daemon: RunningDaemon, call: Call) -> None:
+async def test_a_refusal_names_the_new_path(daemon: RunningDaemon, call: Call) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         read = await bob.read_file("f.py")
         moved = await alice.move_file("f.py", "d/g.py")
@@ -104,6 +63,17 @@ async def test_all_others_name_the_new_path(daemon: RunningDaemon, call: Call) -
     assert (daemon.workspace / "d/g.py").read_text() == CODE
 
 
+async def test_a_rename_from_outside_is_named_too(daemon: RunningDaemon) -> None:
+    async with daemon.client("bob") as bob, daemon.client() as person:
+        await bob.read_file("f.py")
+        await seen(person, daemon.workspace)
+        (daemon.workspace / "f.py").rename(daemon.workspace / "g.py")
+        await seen(person, daemon.workspace)
+        with pytest.raises(RemoteError) as refused:
+            await bob.edit_file("f.py", EDIT)
+        assert (refused.value.code, refused.value.details["moved_to"]) == ("not_found", "g.py")
+
+
 async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await bob.read_file("f.py")
@@ -111,7 +81,8 @@ async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: Running
         with pytest.raises(RemoteError) as refused:
             await bob.write_file(str(daemon.workspace / "f.py"), "x\n", mode="append")
     assert refused.value.hint == (
-        'Send the call again with d/g.py in place of the old path. Mode "create" makes a new f.py.'
+        'Send the call again with d/g.py in place of the old path; '
+        'write_file with mode "create" makes a new file there.'
     )
 
 

@@ -157,7 +157,6 @@ class Renamed(msgspec.Struct, frozen=True):
 
     path: WorkspacePath
     at: Seq
-    base: p.Version | None = None  # of a change that follows it: as its caller would write it
 
 
 class RenameTracker:
@@ -166,12 +165,8 @@ class RenameTracker:
     def __init__(self, services: Services) -> None:
         self._s = services
 
-    async def follow(self, caller: Caller, path: WorkspacePath, base: p.Version | None) -> Renamed | None:
-        """Where the file of a path with nothing at it was moved to; None where it is there, or was never moved.
-
-        The caller's base is taken along if the file had that content after the move; one that it may not
-        read is not named.
-        """
+    async def _follow(self, caller: Caller, path: WorkspacePath) -> Renamed | None:
+        """Where the file of a path with nothing at it was moved to; None where the caller may not read that."""
         known: set[WorkspacePath] = set()
         here = path
         at: Seq | None = None
@@ -183,7 +178,7 @@ class RenameTracker:
             here, at = rows[-1].path, rows[-1].seq
         if at is None or here in known or not self._s.permissions.readable(caller, here):
             return None
-        return Renamed(here, at, await self._base(caller, path, here, base))
+        return Renamed(here, at)
 
     async def moved_to(self, path: WorkspacePath, *, after: int) -> Renamed | None:
         """Where the file that was at a path at `after` was moved to since, step by step; None if it was not.
@@ -199,47 +194,25 @@ class RenameTracker:
             here, after = rows[0].path, rows[0].seq
             found = Renamed(here, rows[0].seq)
 
-    async def refuse(self, caller: Caller, path: WorkspacePath, *, note: str = "") -> None:
-        """Refuse a call about a path whose file was moved. Raises FileNotFound, which names the new one."""
-        followed = await self.follow(caller, path, None)
-        if followed is not None:
-            raise _named(FileNotFound(path, "there is no such file"), followed, note)
+    async def refuse(self, caller: Caller, path: WorkspacePath) -> None:
+        """Refuse a change of a file that was moved. Raises FileNotFound, which names the new path."""
+        error = FileNotFound(path, "there is no such file")
+        await self.name(caller, error)
+        if "moved_to" in error.details:
+            raise error
 
     async def name(self, caller: Caller, error: OrchestratorError) -> None:
         """Let a refusal say where the file was moved to, if that is why it is not there."""
-        if type(error) is FileNotFound and "moved_to" not in error.details:
-            followed = await self.follow(caller, WorkspacePath(error.details["path"]), None)
-            if followed is not None:
-                _named(error, followed)
+        if type(error) is not FileNotFound or "moved_to" in error.details:
+            return
+        followed = await self._follow(caller, WorkspacePath(error.details["path"]))
+        if followed is not None:
+            error.message += f"; it was moved to {followed.path} at {show(followed.at)}"
+            error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}
+            error.hint = f"Send the call again with {followed.path} in place of the old path; "
+            error.hint += 'write_file with mode "create" makes a new file there.'
 
     def seen(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the session was shown a file under this path, or changed it there."""
         session = self._s.state.sessions.get(caller.session)
         return session is not None and path in session.seen
-
-    async def _base(
-        self, caller: Caller, old: WorkspacePath, new: WorkspacePath, base: p.Version | None
-    ) -> p.Version | None:
-        if isinstance(base, str) and parse_digest(base) is not None:
-            return base
-        if base is None:
-            session = self._s.state.sessions.get(caller.session)
-            seen = session.seen.get(old) if session and new not in session.seen else None
-            if seen is None or seen.newest is None:
-                return None
-            at = seen.newest
-        else:
-            at = parse_seq(base, parameter="base")
-            if at > self._s.journal.head:
-                return base
-        row = await self._s.journal.version_at(old, at)
-        digest = row.digest if row is not None else None
-        return digest if digest and await self._s.journal.version_with(new, digest) else base
-
-
-def _named(error: FileNotFound, followed: Renamed, note: str = "") -> FileNotFound:
-    """The refusal, with the new path in its message, its details and its hint."""
-    error.message = f"{error.message}; it was moved to {followed.path} at {show(followed.at)}"
-    error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}
-    error.hint = f"Send the call again with {followed.path} in place of the old path.{note}"
-    return error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 from anyio import to_thread
 
@@ -15,7 +13,7 @@ from orchestrator.core.decisions.commands import Command, CreateDirectory, Delet
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import Denied, FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Action, EditRules
 from orchestrator.core.text.forms.hunks import FilePatch, ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
@@ -43,15 +41,10 @@ class Writer:
         path = self._s.paths.file(params.path)
         rules = self._s.permissions.policy.edits
         changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
-        request = ChangeRequest.of(caller, call, params)
-        return await self._follow(request, "write", path, params.path, lambda now: Edit(path=now, changes=changes))
+        return await self._edit(ChangeRequest.of(caller, call, params), "write", Edit(path=path, changes=changes))
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
-        parsed = await parsed_patch(params)
-        answer = await self._patch(ChangeRequest.of(caller, call, params), params.path, parsed)
-        return msgspec.structs.replace(answer, form=parsed.form)
-
-    async def _patch(self, request: ChangeRequest, named: str | None, parsed: ParsedPatch) -> r.ChangeAnswer:
+        parsed, request, named = await _parsed(params), ChangeRequest.of(caller, call, params), params.path
         patch = parsed.files[0]
         fenced = parsed.form == "whole_file"
         content = patch.hunks or fenced
@@ -61,29 +54,14 @@ class Writer:
         raw = self._named(named, patch)
         if patch.whole is not None:
             return await self._write(request, raw, patch.whole, "truncate", fenced=True)
-        path = self._s.paths.file(raw)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.permissions.policy.edits.fuzzy
-        return await self._follow(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
+        return await self._edit(request, action, Patch.of(self._s.paths.file(raw), patch, fuzzy=fuzzy))
 
-    async def _follow(
-        self,
-        request: ChangeRequest,
-        action: Action,
-        path: WorkspacePath,
-        raw: str,
-        command: Callable[[WorkspacePath], Command],
-    ) -> r.ChangeAnswer:
-        """Change a file; one that was moved is changed where it is now, and the answer says so."""
-        self._permissions.refuse_early(request.caller, PermissionCheck(action, path))
-        followed = await self._renames.follow(request.caller, path, request.base)
-        if followed is None:
-            return await self._pipeline.change(command(path), request)
-        self._permissions.refuse_early(request.caller, PermissionCheck(action, followed.path))
-        request = msgspec.structs.replace(request, base=followed.base)
-        answer = await self._pipeline.change(command(followed.path), request)
-        warning = f"{raw} was moved to {followed.path} at {show(followed.at)}; the change is of that file now"
-        return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
+    async def _edit(self, request: ChangeRequest, action: Action, command: Command) -> r.ChangeAnswer:
+        self._permissions.refuse_early(request.caller, PermissionCheck(action, command.paths[0]))
+        await self._renames.refuse(request.caller, command.paths[0])
+        return await self._pipeline.change(command, request)
 
     def _named(self, path: str | None, patch: FilePatch) -> str:
         """The one file that a call and its patch name. Raises ParameterInvalid."""
@@ -108,9 +86,9 @@ class Writer:
         files = tuple(self._file_part(caller, patch) for patch in patches)
         command = Patch(files=files, fuzzy=self._s.permissions.policy.edits.fuzzy)
         self._permissions.refuse_early(caller, *command.required_permissions({}))
-        seen = [item.path for item in files if item.patch.whole is not None and self._renames.seen(caller, item.path)]
-        for path in dict.fromkeys((*command.based, *seen)):
-            await self._renames.refuse(caller, path, note=" None of the patch's files was changed.")
+        for item in files:
+            if item.patch.whole is not None and self._renames.seen(caller, item.path):
+                await self._renames.refuse(caller, item.path)
         return await self._pipeline.change(command, request)
 
     def _file_part(self, caller: Caller, patch: FilePatch) -> FilePart:
@@ -135,8 +113,7 @@ class Writer:
         if not self._exists(request.caller, path):
             path = self._s.paths.new(raw)
             self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
-            note = "" if fenced else f' Mode "create" makes a new {path}.'
-            await self._refuse_departed(request, path, mode, note)
+            await self._refuse_departed(request, path, mode)
         else:
             self._permissions.refuse_early(request.caller, PermissionCheck("write", path))
         return await self._pipeline.change(Write(path=path, content=content, mode=mode, fenced=fenced), request)
@@ -152,13 +129,13 @@ class Writer:
                 self._permissions.refuse_early(caller, PermissionCheck("create", path))
             raise
 
-    async def _refuse_departed(self, request: ChangeRequest, path: WorkspacePath, mode: str, note: str) -> None:
+    async def _refuse_departed(self, request: ChangeRequest, path: WorkspacePath, mode: str) -> None:
         """Refuse a new content for a file that was moved; not what makes a new one at the old path."""
         if mode == "create" or (request.base is None and not self._renames.seen(request.caller, path)):
             return
-        await self._renames.refuse(request.caller, path, note=note)
+        await self._renames.refuse(request.caller, path)
         if mode == "append":
-            raise FileNotFound(path, "it was deleted since this session saw it", hint=f"Read what is there.{note}")
+            raise FileNotFound(path, "it was deleted since this session saw it", hint='Mode "create" makes a new one.')
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
         source = self._s.paths.either(params.source)
@@ -167,11 +144,10 @@ class Writer:
             source = self._s.paths.file(params.source)
         destination = (self._s.paths.new_directory if tree else self._s.paths.new)(params.destination)
         self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
-        command = await (self._moved_tree(source, destination) if tree else self._moved(caller, source, destination))
+        command = await self._moved_tree(source, destination) if tree else self._moved(source, destination)
         return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
 
-    async def _moved(self, caller: Caller, source: WorkspacePath, destination: WorkspacePath) -> Move:
-        await self._renames.refuse(caller, source)
+    def _moved(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
         if self._is_directory(destination):
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
         return Move(files=((source, destination),))
@@ -179,7 +155,7 @@ class Writer:
     async def _moved_tree(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
         if f"{destination}/".startswith(f"{source}/"):
             raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
-        if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
+        if self._s.workspace.stat(destination) is not None:
             raise FileExists(destination, "something is there, and a move never overwrites")
         files = await self._files_below(source)
         pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
@@ -191,8 +167,6 @@ class Writer:
         if not tree:
             path = self._s.paths.file(params.path)
         self._permissions.refuse_early(caller, PermissionCheck("delete", path))
-        if not tree:
-            await self._renames.refuse(caller, path)
         return await self._pipeline.change(await self._deleted(path, tree=tree), ChangeRequest.of(caller, call, params))
 
     async def _deleted(self, path: WorkspacePath, *, tree: bool) -> Command:
@@ -232,13 +206,6 @@ class Writer:
             )
         return tuple(sorted(found))
 
-    def _is_empty(self, path: WorkspacePath) -> bool:
-        """Whether nothing but directories is in a directory."""
-        return self._is_directory(path) and all(
-            item.valid and self._is_empty(WorkspacePath(f"{path}/{item.name}"))
-            for item in self._s.workspace.names(path)
-        )
-
     def _is_directory(self, path: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(path) if path != "." else None
         return stat is not None and stat.kind == "directory"
@@ -272,15 +239,8 @@ def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
             return Replacement(search or "", replace or "", count, rules.fuzzy if fuzzy is None else fuzzy)
 
 
-async def parsed_patch(params: p.ApplyPatch) -> ParsedPatch:
+async def _parsed(params: p.ApplyPatch) -> ParsedPatch:
     """The patch as it reads; a long one is read beside the event loop. Raises PatchInvalid, PatchAmbiguous."""
     if len(params.patch) <= OFF_LOOP_BYTES:
         return parse(params.patch, params.path)
     return await to_thread.run_sync(parse, params.patch, params.path)
-
-
-async def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
-    """The answer to a call that is repeated, with the form that its patch has."""
-    if not isinstance(params, p.ApplyPatch):
-        return answer
-    return msgspec.structs.replace(answer, form=(await parsed_patch(params)).form)
