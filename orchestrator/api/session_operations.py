@@ -74,16 +74,11 @@ class SessionInfo(r.Result, frozen=True, kw_only=True):
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
     stale: tuple[r.Notice, ...] = ()  # what others changed of what it has read, with or without an earlier notice
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
-    next: str | None = None  # where the answer has no room for all: the call that shows the rest
-
-
-class SessionStatus(p.Params, frozen=True):
-    cursor: Annotated[p.CursorText | None, Meta(description="As `next` of the last answer says.")] = None
 
 
 SESSION_STATUS = Operation(
     "session_status",
-    SessionStatus,
+    p.Params,
     SessionInfo,
     "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
     most_bytes=SHORT_BYTES,

@@ -400,11 +400,8 @@ class OperationMethods:
         limit: Most bytes in one answer.
         """
 
-    async def session_status(self, cursor: str | None = None) -> orchestrator.api.session_operations.SessionInfo:
-        """What this session has read (stale reads marked), what waits, what it changed, its tasks.
-
-        cursor: As `next` of the last answer says.
-        """
+    async def session_status(self) -> orchestrator.api.session_operations.SessionInfo:
+        """What this session has read (stale reads marked), what waits, what it changed, its tasks."""
 
     async def begin_task(
         self,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
-from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import anyio
-import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import session_operations as a
-from orchestrator.core.errors import DiskFull, ParameterInvalid, SessionUnknown, VersionUnknown, WritesStopped, escaped
+from orchestrator.core.errors import DiskFull, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.paths import entry_rank
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
-from orchestrator.core.text.answer_space import AnswerSpace, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Leases
@@ -45,12 +40,12 @@ class SessionService:
     def __init__(self, services: Services, answers: Answers, leases: Leases, noticer: StaleReadNotifier) -> None:
         self._s, self._answers, self._leases, self._noticer = services, answers, leases, noticer
 
-    async def session_status(self, caller: Caller, call: Call, params: a.SessionStatus) -> a.SessionInfo:
+    async def session_status(self, caller: Caller, call: Call, params: p.Params) -> a.SessionInfo:
         session = self._session(caller)
         leases = self._leases.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
         stale_paths = {notice.path for notice in stale}
-        info = a.SessionInfo(
+        return a.SessionInfo(
             session=session.id,
             agent=session.agent,
             agent_class=session.agent_class,
@@ -88,7 +83,6 @@ class SessionService:
             stale=stale[:SHOWN],
             start_here=self._start_here(caller, session),
         )
-        return session_page(info, params, call.room)
 
     def _pending(self, caller: Caller) -> tuple[a.PendingEdit, ...]:
         waiting = [
@@ -240,48 +234,3 @@ class SessionLifecycle:
         await self.catch_up()
         if self._owed:
             self._log.warning("a session is not noted yet: the disk of the journal is full", session=caller.session)
-
-
-LISTS = ("recent_reads", "pending", "uncommitted_changes", "tasks", "leases", "stale", "start_here")
-"""In the order in which they are shown."""
-
-PARTS = {"uncommitted_changes": "paths", "leases": "globs"}
-"""The member by which an item that is too long for one answer is divided."""
-
-NEXT_BYTES = 150
-_CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
-
-
-def session_page(info: a.SessionInfo, params: a.SessionStatus, room: AnswerSpace) -> a.SessionInfo:
-    """What fits of the lists, from the cursor on: a list, and an item of it. Raises ParameterInvalid."""
-    start = _CURSOR.fullmatch(params.cursor or f"{LISTS[0]}:0")
-    if start is None:
-        raise ParameterInvalid("cursor", "is not one of ours; send the call that `next` of the last answer names")
-    empty = msgspec.structs.replace(info, **dict.fromkeys(LISTS, ()))
-    room = room.less(json_size(empty) + NEXT_BYTES)
-    items = [
-        (name, number, item)
-        for name in LISTS[LISTS.index(start[1]) :]
-        for number, item in enumerate(_items(info, name, room.bytes // 2))
-        if name != start[1] or number >= int(start[2])
-    ]
-    kept = room.first((json_size(item), 0) for _, _, item in items)
-    page = {name: tuple(item for listed, _, item in items[:kept] if listed == name) for name in LISTS}
-    follow = None
-    if items[kept:]:
-        follow = f'session_status(cursor="{items[kept][0]}:{items[kept][1]}")'
-    return msgspec.structs.replace(empty, **page, next=follow)
-
-
-def _items(info: a.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
-    """The items of a list; one that is too long comes as several, each with some of its parts."""
-    member = PARTS.get(name)
-    if member is None:
-        yield from getattr(info, name)
-        return
-    for item in getattr(info, name):
-        parts = getattr(item, member)
-        while len(parts) > (kept := AnswerSpace(most_bytes).first((json_size(part), 0) for part in parts)):
-            yield msgspec.structs.replace(item, **{member: parts[:kept]})
-            parts = parts[kept:]
-        yield msgspec.structs.replace(item, **{member: parts})

@@ -10,6 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.history import RollbackAnswer
 from orchestrator.api.journal_operations import JournalPage
+from orchestrator.api.session_operations import SessionInfo
 from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
 from orchestrator.engine.paths import quoted
 
@@ -104,6 +105,8 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
             return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
             return f'get_diff(from="{change}", to="{version}")'
+        case SessionInfo():
+            return "journal_query()"
         case r.ChangeAnswer(paths=(path, *_)):
             return f"read_file(path={quoted(path.path)})"
         case _:

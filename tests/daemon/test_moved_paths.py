@@ -81,7 +81,7 @@ async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: Running
         with pytest.raises(RemoteError) as refused:
             await bob.write_file(str(daemon.workspace / "f.py"), "x\n", mode="append")
     assert refused.value.hint == (
-        'Send the call again with d/g.py in place of the old path; '
+        "Send the call again with d/g.py in place of the old path; "
         'write_file with mode "create" makes a new file there.'
     )
 

@@ -638,5 +638,7 @@ async def test_an_empty_folder_is_no_dead_end(free: RunningDaemon) -> None:
             with pytest.raises(RemoteError) as refused:
                 await alice.delete_file("hollow")
             assert "delete_file removes one by one" in (refused.value.hint or "")
+            assert (await alice.delete_file("hollow/inner")).status == "applied"
+            assert (await alice.delete_file("hollow")).status == "applied"
             assert (await alice.move_file("src", "hollow")).status == "applied"
             assert (free.workspace / "hollow" / "c.txt").read_text() == TEXT
