@@ -176,7 +176,10 @@ async def test_a_rename_over_a_file_is_one_and_its_undo_brings_both_back(base: P
             assert (changed.event["moved_from"], changed.paths[0].moved_from) == ("one.txt", "one.txt")
             assert removed == {"one.txt": "two.txt", "twin1": None}
             reported = (await person.changes_since(head, globs=["one.txt", "two.txt"])).changes
-            assert [(row.path, row.kind, row.moved_from) for row in reported] == [("two.txt", "moved", "one.txt")]
+            assert [(row.path, row.kind, row.moved_from) for row in reported] == [
+                ("one.txt", "deleted", None),
+                ("two.txt", "moved", "one.txt"),
+            ]
             assert [lines.version for lines in (await person.blame("two.txt")).ranges] == [first]
             notices = (await bob.read_file("twin2")).notices
             assert [(notice.kind, notice.path, notice.moved_from) for notice in notices] == [

@@ -23,11 +23,10 @@ from orchestrator.core.events.files import (
     path_changes,
 )
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
-from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -132,22 +131,13 @@ class TimeTravel:
         async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
             await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long
             more = len(changes) >= params.limit
-            targets = _move_targets(recorded)
             for number, change in enumerate(() if more else path_changes(recorded.event)):
                 if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
                     continue
                 if not self._s.permissions.listable(caller, change.path):
                     left_out += 1
                     continue
-                # A move is listed with its new path, if that is listed.
-                target = targets.get(change.path) if change.after is None else None
-                if (
-                    target is not None
-                    and self._s.permissions.listable(caller, target)
-                    and (globs is None or globs.match(target))
-                ):
-                    continue
-                row = await self._row(caller, recorded, change)
+                row = self._row(caller, recorded, change)
                 cost = json_size(row)
                 if changes and cost > room.bytes:
                     more, skip = True, number
@@ -167,11 +157,11 @@ class TimeTravel:
             left_out=left_out,
         )
 
-    async def _row(self, caller: Caller, recorded: Recorded, change: PathChange) -> t.PathChanged:
+    def _row(self, caller: Caller, recorded: Recorded, change: PathChange) -> t.PathChanged:
         event = recorded.event
         ours = event if isinstance(event, ChangeApplied) else None
         why = ours.provenance if ours else None
-        counts = await self._counts(change) if self._s.permissions.readable(caller, change.path) else None
+        counts = _counts(change) if self._s.permissions.readable(caller, change.path) else None
         source = change.moved_from
         return t.PathChanged(
             version=show(recorded.seq),
@@ -190,32 +180,12 @@ class TimeTravel:
             removed=counts[1] if counts else None,
         )
 
-    async def _counts(self, change: PathChange) -> tuple[int, int] | None:
-        """Lines added and removed; None where a content is binary or not kept."""
-        if change.moved_from is not None:
-            return 0, 0
-        hunks = change.hunks
-        if change.binary:
-            return None
-        if not hunks and change.before != change.after:
-            old, new = await self._document(change.before), await self._document(change.after)
-            if old is None or new is None:
-                return None
-            hunks = await self._s.contents.line_hunks(old, new)
-        return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
 
-    async def _document(self, digest: Digest | None) -> Document | None:
-        return EMPTY if digest is None else await self._s.contents.kept_text(digest)
-
-
-def _move_targets(recorded: Recorded) -> dict[WorkspacePath, WorkspacePath]:
-    """The new path of each file that an event moved away, by its old one."""
-    event = recorded.event
-    if isinstance(event, ExternalFileRemoved):
-        return {event.path: event.moved_to} if event.moved_to is not None else {}
-    if not isinstance(event, ChangeApplied):
-        return {}
-    return {c.moved_from: c.path for c in event.paths if c.moved_from is not None}
+def _counts(change: PathChange) -> tuple[int, int] | None:
+    """Lines added and removed, as the event has them; None of a binary content and of what other programs did."""
+    if change.binary or (not change.hunks and change.before != change.after):
+        return None
+    return sum(h.new_len for h in change.hunks), sum(h.old_len for h in change.hunks)
 
 
 def _kind(event: Event, change: PathChange) -> Literal["created", "changed", "deleted", "moved"]:
