@@ -29,7 +29,6 @@ class Health(r.Result, frozen=True, kw_only=True):
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
     checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
-    whole: str = ""  # the result of the last journal_verify since this start; empty: there was none
     notes: tuple[str, ...] = ()
     amiss: tuple[str, ...] = ()  # of the notes, those that a person must act on; `up` says them too
     recovered: int = 0  # changes closed by recovery at this start

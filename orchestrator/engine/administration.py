@@ -101,7 +101,6 @@ class Administration:
                 baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
                 checked=self._verification.checked,
-                whole=self._verification.whole,
                 notes=(*self._facts.notes, *self._facts.plugins(), *amiss, *self._notes()),
                 amiss=(*self._facts.failed_plugins(), *amiss),
                 recovered=self._recovery.closed,

@@ -103,7 +103,7 @@ class Engine:
         self.stale_read_notifier = StaleReadNotifier(services, observer, sets)
         self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
         self._sealer = CheckpointSigner(journal, notes, signer)
-        self._verification = Verification(journal, services.clock, effects.stop)
+        self._verification = Verification(journal, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
         self._follower = Follower(services, sets)
         self._begun, self._beginning = True, anyio.Lock()

@@ -82,9 +82,9 @@ async def test_a_clean_stop_leaves_a_snapshot_of_the_last_event(stopped: Running
     stopped.start()
     async with stopped.client() as person:
         health = await checked(person)
-        assert (health.state, health.checked[0], health.whole) == ("ok", "@", "")
+        assert (health.state, health.checked[0]) == ("ok", "@")
         verified = await person.journal_verify()
-        assert f"ok; up to {verified.head}, " in (await person.status()).health.whole
+        assert verified.ok
         report = await person.journal_rebuild()
         assert (report.ok, report.first_difference) == (True, None)
         assert report.projections[-1] == "file_versions"

@@ -193,7 +193,6 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("socket", info.socket),
         ("state dir", info.state_dir),
         ("journal", _checked(health.checked)),
-        ("verified", health.whole),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )

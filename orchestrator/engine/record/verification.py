@@ -17,13 +17,13 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.chain import Checkpoint, message, parse_checkpoint
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.journal_maintenance import CheckpointSigned
-from orchestrator.core.ids import Seq, show, written
+from orchestrator.core.ids import Seq, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.services import Growth
 from orchestrator.logs import logger
 from orchestrator.ports.journal import EventFilter, Journal, VerifyReport
-from orchestrator.ports.machine import Clock, Signer
+from orchestrator.ports.machine import Signer
 
 PAUSE_S = 0.002
 """Between two slices, so that callers have the interpreter at least half of the time."""
@@ -32,13 +32,11 @@ PAUSE_S = 0.002
 class Verification:
     """What a start leaves out because it grows with the journal: all pages, and the chain from the first event."""
 
-    def __init__(self, journal: Journal, clock: Clock, stop_writes: Callable[[str], None]) -> None:
-        self._journal, self._clock, self._stop_writes = journal, clock, stop_writes
+    def __init__(self, journal: Journal, stop_writes: Callable[[str], None]) -> None:
+        self._journal, self._stop_writes = journal, stop_writes
         self._log = logger("engine")
         self.checked = "running"
         """For `status`: `running`, `@N` when the chain up to there and the pages are whole, or `failed: …`."""
-        self.whole = ""
-        """For `status`: what the last `journal verify` of this run reported."""
         self.unread: tuple[str, ...] = ()
         """Archived files that could not be checked, and why; what needs them fails, all else goes on."""
 
@@ -64,9 +62,7 @@ class Verification:
 
     async def journal_verify(self, caller: Caller, call: Call, params: JournalVerify) -> VerifyAnswer:
         checkpoint = parse_checkpoint(params.checkpoint) if params.checkpoint is not None else None
-        answer = verified(await self._journal.verify(checkpoint))
-        self.whole = f"{answer.verdict}; up to {answer.head}, {written(self._clock.now_ms())}"
-        return answer
+        return verified(await self._journal.verify(checkpoint))
 
 
 def verified(report: VerifyReport) -> VerifyAnswer:
