@@ -94,7 +94,7 @@ class Engine:
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(services, observer)
         self._importer = importer = BatchImporter(services, observer)
-        self._watching = Watching(journal, state.registry, observer, importer, watcher)
+        self._watching = Watching(observer, importer, watcher)
         self._approvals = ApprovalService(services, pipeline, gate)
         proposals, attributions = Proposals(services, pipeline, checker), Attributions(journal, contents)
         rebaser = Rebaser(services, observer, renames)

@@ -204,8 +204,8 @@ class Hints(msgspec.Struct, frozen=True):
 class Watcher(Protocol):
     """Says where to look, and decides nothing.
 
-    Left out are our temporary files, version control's own folders, the daemon's own files, and ignored directories
-    that were not `follow`ed. It never follows a link.
+    Left out are our temporary files, version control's own folders, the daemon's own files, and ignored directories.
+    It never follows a link.
     """
 
     @property
@@ -214,12 +214,6 @@ class Watcher(Protocol):
 
     def start(self) -> None:
         """From the return on, nothing that happens is missed without a `rescan`. Blocking; degrades, never raises."""
-
-    def follows(self, folder: WorkspacePath) -> bool:
-        """Whether changes of names directly in this folder would be reported."""
-
-    def follow(self, folder: WorkspacePath) -> None:
-        """Watch this folder too, though it is ignored: something in it is tracked. Blocking."""
 
     def hints(self) -> AsyncIterator[Hints]:
         """Until cancelled. While degraded, a `rescan` comes at intervals."""

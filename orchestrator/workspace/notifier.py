@@ -52,12 +52,6 @@ class FilesWatcher:
         self._notify = None
         self.health = f"degraded: watchfiles can't watch here: {error}; a full rescan runs every {RESCAN_S:g} s"
 
-    def follows(self, folder: WorkspacePath) -> bool:
-        return True
-
-    def follow(self, folder: WorkspacePath) -> None:
-        """Everything is watched."""
-
     def close(self) -> None:
         self._stop.set()
         if self._notify is not None:

@@ -121,7 +121,6 @@ class InotifyWatcher:
         self._kernel: Inotify | None = None
         self._folders: dict[int, str] = {}  # watch → folder; "" is the root
         self._watches: dict[str, int] = {}  # and back
-        self._followed: set[str] = set()  # though ignored
         self._left: set[WorkspacePath] = set()  # old names of folders that were found under a new one
         self._trouble = ""
         self._lost = ""
@@ -141,18 +140,6 @@ class InotifyWatcher:
             return
         with self._lock:
             self._enter([""])
-
-    def follows(self, folder: WorkspacePath) -> bool:
-        return _folder(folder) in self._watches
-
-    def follow(self, folder: WorkspacePath) -> None:
-        name = _folder(folder)
-        above = [name[:at] for at, letter in enumerate(name) if letter == "/"]
-        with self._lock:
-            self._followed.update((*above, name))
-            for one in (*above, name):
-                if one not in self._watches:
-                    self._watch(one)
 
     def close(self) -> None:
         kernel, self._kernel = self._kernel, None
@@ -239,7 +226,7 @@ class InotifyWatcher:
     # --- which directories are watched ----------------------------------------------------
 
     def _wanted(self, path: str) -> bool:
-        return path in self._followed or not self._ignore.ignored(WorkspacePath(path), directory=True)
+        return not self._ignore.ignored(WorkspacePath(path), directory=True)
 
     def _enter(self, pending: list[str]) -> None:
         """Watch these directories and all below them; first the watch, then the look, so that nothing falls between."""
@@ -296,7 +283,3 @@ class InotifyWatcher:
         if not self._trouble:
             self._log.warning("watching is degraded", why=trouble)
         self._trouble = trouble
-
-
-def _folder(path: WorkspacePath) -> str:
-    return "" if path == "." else path

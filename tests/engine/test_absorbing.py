@@ -45,15 +45,8 @@ class ReportedWatcher:
 
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[Hints](10)
-        self.followed: set[WorkspacePath] = set()
 
     def start(self) -> None: ...
-
-    def follows(self, folder: WorkspacePath) -> bool:
-        return folder in self.followed
-
-    def follow(self, folder: WorkspacePath) -> None:
-        self.followed.add(folder)
 
     async def hints(self) -> AsyncIterator[Hints]:
         async for hints in self._receive:
@@ -75,9 +68,7 @@ class Place:
         self.observer = Observer(self.services)
         self.importer = BatchImporter(self.services, self.observer)
         self.watcher = ReportedWatcher()
-        self.watching = Watching(
-            self.services.journal, self.services.state.registry, self.observer, self.importer, self.watcher
-        )
+        self.watching = Watching(self.observer, self.importer, self.watcher)
 
     async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import anyio
 from anyio import to_thread
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.files import ChangeApplied, ExternalFileCreated, ExternalTrigger, FilesFound
+from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.paths import parent
-from orchestrator.core.projections.registry import Registry
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.logs import logger
-from orchestrator.ports.journal import Journal
 from orchestrator.ports.workspace import Hints, Watcher
 
 QUIET_S = 0.05
@@ -38,21 +32,12 @@ RETRY_S = 5.0
 class Watching:
     """Between the watcher, which only hints, and the importer, which looks."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        registry: Registry,
-        observer: Observer,
-        importer: BatchImporter,
-        watcher: Watcher | None,
-    ) -> None:
-        self._journal, self._registry = journal, registry
+    def __init__(self, observer: Observer, importer: BatchImporter, watcher: Watcher | None) -> None:
         self._observer, self._importer, self._watcher = observer, importer, watcher
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
         self._folders_came: set[WorkspacePath] = set()
         self._rescan: ExternalTrigger | None = None
-        self._unfollowed: dict[WorkspacePath, set[WorkspacePath]] = {}
         self._came = anyio.Event()
         self._trouble = ""
         self._log = logger("watching")
@@ -68,14 +53,12 @@ class Watching:
         """Before the start scan, so that nothing falls between the two."""
         if self._watcher is not None:
             await to_thread.run_sync(self._watcher.start)
-            self._journal.subscribe(self._fold)
 
     async def run(self) -> None:
         """After the start scan, until cancelled. A group that is open then stays so: the next start is another act."""
         watcher = self._watcher
         if watcher is None:
             return
-        self._follow_later(watcher, self._registry.paths())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._gather, watcher)
             while True:
@@ -83,7 +66,7 @@ class Watching:
                     await self._came.wait()
                 await self._pause(PATIENCE_S)
                 try:
-                    await self._burst(watcher)
+                    await self._burst()
                 except (OrchestratorError, OSError) as error:
                     self._trouble = f"external changes could not be noted: {error}; tried again"
                     self._log.error("external changes could not be noted", error=str(error))
@@ -101,30 +84,12 @@ class Watching:
             self._folders_came |= hints.added
             if hints.rescan is not None and self._rescan != "overflow":
                 self._rescan = hints.rescan
-            self._tick()
-
-    def _fold(self, recorded: Recorded) -> None:
-        """What is tracked from now on is watched from now on, though its folder is ignored."""
-        if self._watcher is not None:
-            self._follow_later(self._watcher, _tracked(recorded.event))
-
-    def _follow_later(self, watcher: Watcher, paths: Iterator[WorkspacePath] | list[WorkspacePath]) -> None:
-        some = False
-        for path in paths:
-            folder = parent(path)
-            if not watcher.follows(folder):
-                self._unfollowed.setdefault(folder, set()).add(path)
-                some = True
-        if some:
-            self._tick()
-
-    def _tick(self) -> None:
-        came, self._came = self._came, anyio.Event()
-        came.set()
+            came, self._came = self._came, anyio.Event()
+            came.set()
 
     @property
     def _waiting(self) -> bool:
-        return bool(self._paths or self._folders or self._unfollowed) or self._rescan is not None
+        return bool(self._paths or self._folders) or self._rescan is not None
 
     def _taken(self) -> Hints:
         hints = Hints(frozenset(self._paths), frozenset(self._folders), self._rescan, frozenset(self._folders_came))
@@ -143,12 +108,11 @@ class Watching:
 
     # --- bursts -------------------------------------------------------------------------
 
-    async def _burst(self, watcher: Watcher) -> None:
+    async def _burst(self) -> None:
         """All that waits, and what comes while that is imported, as one group."""
         async with self._observer.burst(self._rescan or "watch") as group:
             until = anyio.current_time() + GROUP_MOST_S
             while self._waiting:
-                await self._follow(watcher)
                 hints = self._taken()
                 self._observer.take_hints(hints, group)
                 await (self._importer.import_hints(hints) if hints.rescan is None else self._importer.rescan())
@@ -158,24 +122,3 @@ class Watching:
                 if group.several and not self._waiting:
                     with anyio.move_on_after(LULL_S):
                         await self._came.wait()
-
-    async def _follow(self, watcher: Watcher) -> None:
-        """Watch where something is tracked, then look at it: it may have changed in between."""
-        unfollowed, self._unfollowed = self._unfollowed, {}
-        for folder, paths in unfollowed.items():
-            if not watcher.follows(folder):
-                await to_thread.run_sync(watcher.follow, folder)
-            self._paths |= paths
-
-
-def _tracked(event: Event) -> Iterator[WorkspacePath]:
-    """The files that an event makes known, or says to be there still."""
-    match event:
-        case FilesFound(entries=entries):
-            yield from (entry.path for entry in entries)
-        case ChangeApplied(paths=paths):
-            yield from (changed.path for changed in paths if changed.after is not None and not changed.directory)
-        case ExternalFileCreated(path=path):
-            yield path
-        case _:
-            return
