@@ -2,6 +2,6 @@
 
 Begin with `automatic_merge.py`.
 
-rules, imports, definitions    the merge rules
+rules, imports    the merge rules
 doubts, ambiguous_hunks        checks of merges that look clean
 """

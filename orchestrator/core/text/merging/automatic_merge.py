@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
 
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion, Span
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import Cluster, LineMerge, MergeConflict
-from orchestrator.core.text.merging.definitions import additions
+from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.doubts import doubts
-from orchestrator.core.text.merging.rules import NO_OUTLINES, Outlines, Resolution, Rule, Sides, list_items
+from orchestrator.core.text.merging.rules import NO_OUTLINES, RULES, Outlines, Sides
 from orchestrator.core.text.symbols import language_of
 
 MOST_LINES: Final = 1_000_000
@@ -70,16 +69,3 @@ def merge_automatically(
     if (doubt := doubts(texts, merged, conflicts)) is not None:
         return doubt
     return AutomaticMerge(merged, tuple(report), conflict if conflicts else None)
-
-
-def imports(cluster: Cluster, sides: Sides) -> Resolution | None:
-    """As `ImportMerge.merged`."""
-    lines = sides.imports.merged(cluster.region) if sides.imports is not None else None
-    return Resolution(lines, "both sides only added imports, and no name is bound twice") if lines is not None else None
-
-
-RULES: Final[Mapping[AutomaticRule, Rule]] = {
-    "imports": imports,
-    "list_items": list_items,
-    "additions": additions,
-}

@@ -8,7 +8,7 @@ from orchestrator.core.content import ThreeWay
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
-from orchestrator.core.text.merging.definitions import NEAR_LINES
+from orchestrator.core.text.merging.rules import NEAR_LINES
 from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.workspace.local_parser import outlined
 
