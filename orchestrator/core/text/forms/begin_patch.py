@@ -78,11 +78,8 @@ def _ends(rows: Rows, at: int) -> bool:
 
 
 def _closing(rows: Rows, at: int) -> bool:
-    """Whether a fence is here behind which nothing more of the patch comes, or a shell's end mark."""
-    row = rows.rows[at]
-    if row == "EOF" and rows.first_shell < at:
-        return True
-    return plain_fence(row) and rows.last_of_a_patch <= at
+    """Whether a fence is here behind which nothing more of the patch comes."""
+    return plain_fence(rows.rows[at]) and rows.last_of_a_patch <= at
 
 
 def _added(rows: Rows) -> FilePatch:

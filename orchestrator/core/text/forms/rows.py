@@ -58,11 +58,6 @@ class Rows:
         return [-1, -1, *(at for at, row in enumerate(self.rows) if row.strip())][-2]
 
     @cached_property
-    def first_shell(self) -> int:
-        """The first row that begins a shell's here-document."""
-        return next((at for at, row in enumerate(self.rows) if "<<" in row), len(self.rows))
-
-    @cached_property
     def closings(self) -> frozenset[int]:
         """The rows that close a fence which a row before them opened."""
         found: set[int] = set()
