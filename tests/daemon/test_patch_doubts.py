@@ -50,12 +50,12 @@ async def refused(client: FileAccess, patch: str, path: str | None = "a.py") -> 
 
 
 @pytest.mark.parametrize("tag", ["diff", "patch", ""])
-async def test_a_fence_of_a_diff_is_one_hunk(shop: RunningDaemon, tag: str) -> None:
+async def test_rows_of_a_diff_in_a_fence_are_no_file(shop: RunningDaemon, tag: str) -> None:
     async with shop.client("alice") as alice:
-        await alice.read_file("a.py")
-        answer = await alice.apply_patch(f"```{tag}\n-import os\n+import re\n import sys\n```", path="a.py")
-        assert (answer.status, answer.rung) == ("applied", "current")
-    assert (shop.workspace / "a.py").read_text() == CART.replace("import os", "import re")
+        error = await refused(alice, f"```{tag}\n-import os\n+import re\n import sys\n```")
+        assert error.code == "patch_ambiguous"
+        assert "without '@@'" in error.message
+    assert (shop.workspace / "a.py").read_text() == CART
 
 
 async def test_a_snippet_in_a_fence_is_not_the_file(shop: RunningDaemon) -> None:

@@ -1,4 +1,4 @@
-"""Parses blocks that a path names: search/replace blocks, and a whole file or a hunk without header in a fence."""
+"""Parses blocks that a path names: search/replace blocks, and a whole file in a fence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from orchestrator.core.errors import PatchAmbiguous
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag, read_hunk
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, path_in
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")
@@ -128,8 +128,7 @@ def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
     """The one fenced block, named by the row above it, behind its marks, or by `path`; None where there is no fence.
 
     Raises PatchInvalid for a fence that does not close and a file without a name; PatchAmbiguous for several
-    blocks, and for rows that may be of a list or of a diff. A fence of a diff, by its tag or its rows, is a
-    hunk without header.
+    blocks, and for rows that may be of a list or of a diff.
     """
     top = next((at for at, row in enumerate(rows.rows) if fence_of(row)), None)
     if top is None:
@@ -143,38 +142,20 @@ def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
         raise rows.ambiguous(
             "there is another fence behind the first", other, hint="Send one file in one fence, or use write_file."
         )
-    inside = _path_above(rows, top)
-    named = inside or path
+    named = _path_above(rows, top) or path
     if named is None:
         raise rows.refused(
             "a whole file needs its path", top, hint="Write the path on the line above the fence, or send `path`."
         )
     body = rows.rows[top + 1 : end]
-    if _tagged(behind) or _marked(body):
-        hunk = _hunk(rows, top + 1, end, sure=_tagged(behind))
-        return FilePatch(inside, inside, (hunk,), headed=inside is not None)
+    if not _OF_DIFFS.isdisjoint(behind.lower().replace(":", " ").split()) or _marked(body):
+        raise rows.ambiguous("the fence may hold a file, a list or a diff without '@@'", top, hint=_OTHER_WAYS)
     return FilePatch(named, named, (), whole="".join(f"{row}\n" for row in body))
-
-
-def _tagged(behind: str) -> bool:
-    return any(word.lower() in _OF_DIFFS for word in behind.replace(":", " ").split())
 
 
 def _marked(body: Sequence[str]) -> bool:
     """Whether every row begins as a hunk's do, and one at least is a changed one; blank rows may lack their blank."""
     return all(row[:1] in {" ", "+", "-", ""} for row in body) and any(row[:1] in {"+", "-"} for row in body)
-
-
-def _hunk(rows: Rows, top: int, end: int, *, sure: bool) -> PatchHunk:
-    """The rows as those of one hunk; unless it is sure, they must add something, and be no list in Markdown or YAML."""
-    rows.at = top
-    hunk = read_hunk(rows, lambda at: at >= end)
-    if hunk is None:
-        raise rows.refused("the fence is empty", top)
-    adds = any(tag == "+" for tag, _ in hunk.lines)
-    if not sure and (not adds or only_prose(rows.rows[top:end])):
-        raise rows.ambiguous("the fence may hold a list or a diff", top, hint=_OTHER_WAYS)
-    return hunk
 
 
 def check_whole(content: str, present: Sequence[str]) -> None:

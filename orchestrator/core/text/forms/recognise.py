@@ -39,7 +39,6 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
             whole = blocks.parse_whole_file(rows, path)
             if whole is None:
                 raise rows.refused("it is not a patch in any form", 0, hint=_SHAPES)
-            form = "whole_file" if whole.whole is not None else "unified"
             files: tuple[FilePatch, ...] = (whole,)
         case "begin_patch":
             files = begin_patch.parse_begin_patch(rows)
