@@ -85,18 +85,15 @@ async def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
         return verified(await journal.verify(parsed))
 
 
-def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.JournalReplaced:
+def restore(workspace: str, state_dir: str, directory: str) -> k.JournalReplaced:
     """Put a backup in the journal's place; the journal before it is moved aside.
 
-    `another_journal`: also one of another journal. Raises BackupInvalid,
-    BackupOfAnotherJournal, DiskFull, WorkspaceHeld; then nothing was changed.
+    One of another journal too: the next start refuses it until it is adopted. Raises BackupInvalid, DiskFull,
+    WorkspaceHeld; then nothing was changed.
     """
     Path(state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(workspace, state_dir):
-        mark = HighWaterMarkFile(_mark(workspace)).read_if_readable()
-        of = mark.journal if mark is not None and not another_journal else None
-        backup = Path(directory).resolve()
-        made, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
+        made, aside = restore_backup(Path(directory).resolve(), Path(state_dir), now_ms=SystemClock().now_ms())
     before = f". The journal before it is in {aside}" if aside is not None else ""
     return k.JournalReplaced(
         message=f"the journal is the backup's now, at {show(made.head)}; run `orchestrator journal adopt`{before}",

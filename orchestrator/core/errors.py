@@ -509,14 +509,6 @@ class BackupInvalid(
     """What is to be restored is no whole backup."""
 
 
-class BackupOfAnotherJournal(
-    OperatorError,
-    code="backup_of_another_journal",
-    hint="Name a backup of this workspace, or add --another-journal to take the other history.",
-):
-    """What is to be restored is of another workspace, or of this one's journal before it was begun anew."""
-
-
 def plural(count: int, noun: str) -> str:
     """A count and its noun: "1 file", "3 files"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.api.journal_operations import BackupAnswer
-from orchestrator.core.errors import BackupInvalid, BackupOfAnotherJournal, BackupRefused, JournalCorrupt
+from orchestrator.core.errors import BackupInvalid, BackupRefused, JournalCorrupt
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
@@ -169,25 +169,17 @@ def _copy_database(source: Path, target: Path) -> str:
 # --- restoring ----------------------------------------------------------------------------
 
 
-def restore_backup(
-    backup: Path, state_dir: Path, *, now_ms: int, of: str | None = None
-) -> tuple[Manifest, Path | None]:
+def restore_backup(backup: Path, state_dir: Path, *, now_ms: int) -> tuple[Manifest, Path | None]:
     """Copy a backup beside the journal, verify the copy, then change places. Blocking; nobody may use the journal.
 
-    `of`: the id of the only journal that it may be of; None: of any. Answers what was restored, and the
-    folder that the journal before it lies in now. Raises BackupInvalid, BackupOfAnotherJournal, DiskFull; then
-    all is as it was.
+    Answers what was restored, and the folder that the journal before it lies in now. Raises BackupInvalid, DiskFull;
+    then all is as it was.
     """
-    manifest = read_manifest(backup)
-    if of is not None and manifest.journal != of:
-        raise BackupOfAnotherJournal(
-            f"{backup} is a backup of another journal ({manifest.journal[:8]}…) than this workspace's ({of[:8]}…)"
-        )
     coming = state_dir / _COMING
     shutil.rmtree(coming, ignore_errors=True)
     try:
         coming.mkdir(mode=0o700)
-        copy_backup(backup, coming)
+        manifest = copy_backup(backup, coming)
     except BaseException as error:
         shutil.rmtree(coming, ignore_errors=True)
         if isinstance(error, OSError):

@@ -24,11 +24,6 @@ FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?;
 -- name: replay
 SELECT seq, at, session, agent, tag, payload, hash FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?;
 
--- name: tail
-SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
-FROM events ORDER BY seq DESC LIMIT ?;
-
 -- name: stream_version
 SELECT coalesce((SELECT stream_version FROM events WHERE stream = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1),
                 (SELECT version FROM archived_streams WHERE stream = ?1), 0);

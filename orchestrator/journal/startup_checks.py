@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from pathlib import Path
 
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, sql
-from orchestrator.journal.event_rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.high_water_mark import HighWaterMarkFile, require_at_least
 from orchestrator.journal.segments import Archive, archived_end
+from orchestrator.journal.verification import ChainVerifier
 from orchestrator.journal.versions import rebuild_versions
 
 TAIL = 1000
@@ -45,7 +45,7 @@ def check_before_writing(
 
     Blocking. Raises JournalCorrupt, naming the place, JournalTooNew, JournalBehind, ArchiveMissing.
     """
-    check_tail(connection)
+    check_tail(connection, archive)
     known = mark.read() if mark is not None else None
     if known is not None:
         require_at_least(known, connection, archive)
@@ -71,7 +71,7 @@ def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
         ) from error
 
 
-def check_tail(connection: sqlite3.Connection) -> None:
+def check_tail(connection: sqlite3.Connection, archive: Archive) -> None:
     """Check the chain from the last snapshot on, at least TAIL and at most MOST_TAIL events.
 
     A redaction comes after its target, so those of a tail's events are in it. Raises JournalCorrupt, naming the
@@ -79,18 +79,11 @@ def check_tail(connection: sqlite3.Connection) -> None:
     """
     with naming_trouble("the journal"):
         (head, _) = connection.execute(sql("last_event")).fetchone() or (0, b"")
-        count = max(TAIL, min(head - _last_snapshot(connection), MOST_TAIL))
-        rows = connection.execute(sql("tail"), (count + 1,)).fetchall()[::-1]
-        archived = archived_end(connection)
-    try:
-        walk = ChainWalk(archived or (0, chain.GENESIS))
-        if len(rows) > count:
-            walk.end, rows = (rows[0][0], rows[0][17]), rows[1:]
-        for problem in (*map(walk.take, rows), *walk.redaction_problems()):
-            if problem is not None:
-                raise JournalCorrupt(problem, hint=DAMAGED)
-    except UNDECODABLE as error:
-        raise JournalCorrupt(f"the end of the journal cannot be read: {error}", hint=DAMAGED) from error
+        before = head - max(TAIL, min(head - _last_snapshot(connection), MOST_TAIL))
+        anchor = connection.execute(sql("event"), (before,)).fetchone()
+        verifier = ChainVerifier(connection, archive, until=head)
+        verifier.walk.end = (before, anchor[17]) if anchor else archived_end(connection) or verifier.walk.end
+    deque(verifier.require(verifier.events(), verifier.walk.redaction_problems()), maxlen=0)
 
 
 def _last_snapshot(connection: sqlite3.Connection) -> int:

@@ -71,10 +71,14 @@ class ChainVerifier:
         """Archived files whose events could not be checked, and why; their ends are known from the database."""
 
     def slices(self) -> Iterator[None]:
-        """All of it, one slice at each step. Raises JournalCorrupt at the first thing that does not hold."""
+        """All of it, one slice at each step. Raises as `require`."""
+        return self.require(self.events(), self.pages())
+
+    def require(self, *checks: Iterator[str | None]) -> Iterator[None]:
+        """Checks in turn. Raises JournalCorrupt at the first thing that does not hold."""
         with naming_trouble("the journal"):
             try:
-                for problem in chain(self.events(), self.pages()):
+                for problem in chain(*checks):
                     if problem is not None:
                         raise JournalCorrupt(problem, hint=DAMAGED)
                     yield

@@ -158,7 +158,6 @@ class InotifyWatcher:
                 await anyio.wait_readable(kernel.handle)
                 moved = True
             if not moved:
-                await to_thread.run_sync(self._again)
                 yield Hints(rescan="scan")
                 continue
             await anyio.sleep(STEP_S)
@@ -270,13 +269,6 @@ class InotifyWatcher:
         folder = self._folders.pop(watch, None)
         if folder is not None and self._watches.get(folder) == watch:
             del self._watches[folder]
-
-    def _again(self) -> None:
-        """There may be room by now."""
-        with self._lock:
-            if self._trouble and "" in self._watches:
-                self._trouble = ""
-                self._enter([""])
 
     def _degrade(self, error: OSError) -> None:
         trouble = _NO_ROOM.get(error.errno or 0, f"there is no notifier: {error.strerror}")

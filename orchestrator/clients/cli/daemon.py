@@ -218,13 +218,12 @@ def backup(settings: Settings, params: JournalBackup) -> int:
 
 @click.command("journal restore", cls=Command)
 @click.argument("directory", metavar="DIR")
-@click.option("--another-journal", is_flag=True, help="Also a backup of another workspace's journal.")
 @click.pass_obj
-def restore(settings: Settings, directory: str, another_journal: bool) -> int:
+def restore(settings: Settings, directory: str) -> int:
     """Put a backup in the journal's place; the daemon must be stopped. The journal before it is moved aside."""
     from orchestrator.offline import restore
 
-    return settings.show(restore(settings.root, settings.state_directory, directory, another_journal=another_journal))
+    return settings.show(restore(settings.root, settings.state_directory, directory))
 
 
 @click.command("journal adopt", cls=Command)
