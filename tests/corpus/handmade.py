@@ -322,7 +322,7 @@ def _as_agents_send_them() -> Iterator[Case]:
         "sent: two sections, the second of the first one's result",
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-TWO\n+2\n{END}",
-        NOT_FOUND,
+        AMBIGUOUS,
     )
     yield refused(
         "sent: two sections that change one line",
@@ -500,7 +500,13 @@ def _several() -> Iterator[Case]:
         f"{HEAD}@@ -2 +2 @@\n-two\n+six\n{HEAD}@@ -6 +6 @@\n-six\n+6\n",
         A.replace("six", "6").replace("two", "six"),
     )
-    yield refused("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", NOT_FOUND)
+    yield refused("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", AMBIGUOUS)
+    yield refused(
+        "several: in turn, what the first writes is elsewhere, too",
+        A,
+        f"{HEAD}@@ -2 +2 @@\n-two\n+six\n{HEAD}@@ -2 +2 @@\n-six\n+6\n",
+        AMBIGUOUS,
+    )
     yield refused("several: one does not fit", both, f"{HEAD}{TWO}{other.replace('-b', '-x')}", NOT_FOUND)
     yield refused(
         "several: made, then changed",

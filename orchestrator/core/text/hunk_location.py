@@ -48,9 +48,9 @@ class HunkLocator:
     def __init__(self, base: Document, hunks: Sequence[PatchHunk], *, fuzzy: bool, believed: bool) -> None:
         self._base, self._fuzzy = base, fuzzy
         self._index = LineIndex(base.lines)
-        self._believed = believed and all(self._is_as_stated(hunk) for hunk in hunks if hunk.old_start is not None)
+        self._believed = believed and all(self.is_as_stated(hunk) for hunk in hunks if hunk.old_start is not None)
 
-    def _is_as_stated(self, hunk: PatchHunk) -> bool:
+    def is_as_stated(self, hunk: PatchHunk) -> bool:
         """Whether the hunk's header is right: its counts, and the line at which it says that it is."""
         old, at, lines = hunk.old, hunk.old_start or 0, self._base.lines
         return hunk.counted and at + len(old) <= len(lines) and lines[at : at + len(old)] == old

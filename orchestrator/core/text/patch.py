@@ -18,15 +18,26 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 
     The hunks may come in any order; where a hunk's lines occur several times, an ascending order decides. A passage
     is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
-    Every section of a file is of the base: what one changes may be another's context.
-    Raises what `locate_hunk` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
+    Every section of a file is of the base: what one changes may be another's context, but what one writes no other
+    may replace, unless it is at its line: it could be meant where it was written.
+    Raises what `HunkLocator.locate` does, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
     removes what another counts on or two insert at one place, NothingToChange.
     """
     sections = (patch.hunks, *patch.then)
     locator = HunkLocator(base, [hunk for hunks in sections for hunk in hunks], fuzzy=fuzzy, believed=not unread)
     placed: list[Passage] = []
+    written: set[str] = set()
     for hunks in sections:
+        for number, hunk in enumerate(hunks, len(placed)):
+            sure = hunk.old_start is not None and locator.is_as_stated(hunk)
+            if not sure and any(tag == "-" and text.strip() and text in written for tag, text in hunk.lines):
+                raise SearchAmbiguous(
+                    f"hunk {number + 1}: it replaces a line that an earlier section of this file writes.",
+                    hint="Write each section for the file as it is, and all hunks of it under one header.",
+                    details={"hunk": number, "lines": []},
+                )
         placed += _locate(locator, hunks, base, first=len(placed))
+        written |= {text for hunk in hunks for tag, text in hunk.lines if tag == "+"}
     edits = ((edit.start, edit.length, index) for index, one in enumerate(placed) for edit in one.edits)
     for (start, length, index), (next_start, next_length, other) in pairwise(sorted(edits)):
         if next_start < start + length or (next_start, next_length) == (start, length):
