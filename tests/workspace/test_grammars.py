@@ -90,8 +90,7 @@ def test_what_is_no_text_has_no_outline() -> None:
     [
         pytest.param("src/a.py", "python", id="by suffix"),
         pytest.param("SRC/A.PY", "python", id="in capitals"),
-        pytest.param("Gemfile", "ruby", id="by name"),
-        pytest.param("a/.bashrc", "bash", id="hidden, by name"),
+        pytest.param("Gemfile", None, id="a whole name"),
         pytest.param(".py", None, id="a name that is all suffix"),
         pytest.param("py", None, id="no suffix"),
         pytest.param("a.py/notes.txt", None, id="a folder's suffix"),

@@ -209,11 +209,10 @@ def with_runs_of(doc: Document, *others: Document) -> Document:
 def _check_runs(doc: Document) -> None:
     if doc.runs is None:
         return
-    text, known = doc.text, set("").union(*doc.runs)
+    text = doc.text
     for run in RUN.finditer(text):
         if run[0] not in doc.runs:
-            new = next((character for character in run[0] if character not in known), run[0][0])
-            raise NotEncodable(new, text.count("\n", 0, run.start()) + 1, doc.encoding, uncertain=True)
+            raise NotEncodable(run[0][0], text.count("\n", 0, run.start()) + 1, doc.encoding, uncertain=True)
 
 
 EMPTY = Document((), ())

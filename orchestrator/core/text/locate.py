@@ -247,11 +247,9 @@ class _Text:
         if present != expect and (bare := strip_line_numbers(expect)) == present:
             expect, new = bare, strip_line_numbers(new) or new
         if present != expect:
-            places = find_exact(self.text, expect) if expect else []
-            elsewhere = f"; those begin at line {self.line_of(places[0])}" if len(places) == 1 else ""
             differ = f"line {first} differs" if first == last else f"lines {first} to {last} differ"
             raise ExpectMismatch(
-                f"change {index + 1}: {differ} from `expect`{elsewhere}.",
+                f"change {index + 1}: {differ} from `expect`.",
                 details={"change": index, "start": first, "end": last},
             )
         if new.removesuffix("\n") == present and new:

@@ -68,8 +68,8 @@ def rewritten(quoted: str, present: str, new: str) -> str:
         pieces += held[at : hunk.old_start]
         at = hunk.old_end
         touched = [*old[hunk.old_start : at], *made[hunk.new_start : hunk.new_end]]
-        if unsure := misquoted - {" "} & set(map(_kind, touched)):
-            raise Uncertain(f"the change touches {_named(unsure)}, which were quoted differently")
+        if misquoted - {" "} & set(map(_kind, touched)):
+            raise Uncertain("the change touches characters that were quoted differently")
         pieces += made[hunk.new_start : hunk.new_end]
     return "".join((*pieces, *held[at:])) + new_mark + end
 
@@ -85,8 +85,8 @@ def check_new(new: Iterable[str], quoted: Sequence[str], present: Sequence[str])
             raise Uncertain("a comma or semicolon was left out or added, so the end of new lines is uncertain")
         held, old = _TOKEN.findall(theirs), _TOKEN.findall(ours)
         misquoted |= {_kind(a) for a, b in zip(old, held, strict=False) if a != b}
-    if unsure := misquoted - {" "} & {_kind(token) for line in new for token in _TOKEN.findall(line)}:
-        raise Uncertain(f"the new lines hold {_named(unsure)}, which were quoted differently next to them")
+    if misquoted - {" "} & {_kind(token) for line in new for token in _TOKEN.findall(line)}:
+        raise Uncertain("the new lines hold characters that were quoted differently next to them")
 
 
 def _marked(line: str) -> tuple[str, str]:
@@ -97,11 +97,6 @@ def _marked(line: str) -> tuple[str, str]:
 
 def _kind(token: str) -> str:
     return " " if token.isspace() else token.translate(_PLAIN)
-
-
-def _named(kinds: set[str]) -> str:
-    names = {'"': "quotes", "-": "dashes", "...": "ellipses"}
-    return " and ".join(sorted(names.get(kind, "characters") for kind in kinds))
 
 
 class Near(TypedDict):

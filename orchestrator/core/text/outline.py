@@ -41,7 +41,6 @@ NAME_CHARS = 120
 _HOLDERS = frozenset({"class", "interface", "struct", "enum", "impl", "trait", "union"})
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _SECTION = re.compile(r"\[{1,2}([^\[\]]+)\]{1,2}[ \t]*$")
-_RULES = {"=": 1, "-": 2}
 _DEFINES = re.compile(
     r"(?:\w+[ \t]+){0,4}?\b(class|struct|interface|enum|trait|impl|protocol|module|namespace|object|package|"
     r"def|func|function|fun|fn|sub|proc|procedure|macro)[ \t]+([A-Za-z_$][\w$.:]*)"
@@ -226,7 +225,7 @@ def plain_outline(lines: Sequence[str]) -> Outline:
 
     Lines that define something by their looks (`def f`, `class A`) with what is indented under them; else
     headings with what is under each; else every line with what is indented under it.
-    Headings are `# …`, underlined lines and `[sections]`. A line that closes a block (`}`, `end`) at the
+    Headings are `# …` and `[sections]`. A line that closes a block (`}`, `end`) at the
     depth of the line that opened it belongs to it. Cost: O(characters), 400 of a line.
     """
     symbols = nested(_by_indentation(lines), len(lines))
@@ -248,13 +247,6 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             yield at, len(found[1]), found[2].rstrip(" #")
         elif (found := _SECTION.match(short)) is not None:
             yield at, 1, found[1].strip()
-        elif at + 1 < len(lines) and (level := _underline(lines[at + 1])) and short[0].isalnum():
-            yield at, level, short.strip()
-
-
-def _underline(line: str) -> int:
-    rule = line[:_COMPARED_CHARS].rstrip()
-    return _RULES.get(rule[0], 0) if len(rule) > 2 and not rule.strip(rule[0]) else 0
 
 
 def _under_headings(headings: Sequence[tuple[int, int, str]], lines: Sequence[str]) -> Iterator[Definition]:

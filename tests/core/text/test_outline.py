@@ -65,8 +65,6 @@ def test_definitions_nest_only_so_deep() -> None:
                      ["class A 1-6", "method A.f 2-3", "method A.g 5-6"], id="blank lines between are nobody's"),
         pytest.param("# A\n\nx\n\n## B\n\ny\n\n# C\n", ["heading A 1-7", "heading A.B 5-7", "heading C 9-9"],
                      id="headings"),
-        pytest.param("Title\n=====\nx\n\nPart\n----\ny\n", ["heading Title 1-7", "heading Title.Part 5-7"],
-                     id="underlined"),
         pytest.param("[one]\na=1\n[two]\nb=2\n", ["heading one 1-2", "heading two 3-4"], id="sections"),
         pytest.param("start:\n  a\n  b\nother\n", ["block start: 1-3"], id="indented under a line"),
         pytest.param("x\ny\n", [], id="nothing to tell"),
