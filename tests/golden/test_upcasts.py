@@ -73,7 +73,6 @@ def test_without_its_step_an_old_tag_is_refused_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        pytest.param({"example_noted": lambda data: data}, "leads back", id="a circle"),
         pytest.param({"example_noted": lambda data: {}}, "no tag", id="nowhere"),
         pytest.param({"example_noted": lambda data: {"event": "metadata_read"}}, "operation", id="half an event"),
         pytest.param({"example_noted": lambda data: {"event": "future"}}, "future", id="to a tag that is not"),
