@@ -28,7 +28,7 @@ from orchestrator.core.policy.rules import (
 )
 from orchestrator.core.policy.tables import Problem, TableReader, known_one, name_problem
 
-_TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
+_TOML_LINE = re.compile(r"\(at line (\d+)")
 _SINGLE: Final[Mapping[str, type[msgspec.Struct]]] = {
     field.name: field.type
     for field in msgspec.structs.fields(Policy)
@@ -83,8 +83,8 @@ class _Reader:
             table = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
             where = _TOML_LINE.search(str(error))
-            line = int(where[1]) if where and where[1] else max(1, len(self._text.splitlines()))
-            return None, [Problem(line, f"not TOML: {_TOML_LINE.sub('', str(error))}")]
+            line = int(where[1]) if where else max(1, len(self._text.splitlines()))
+            return None, [Problem(line, f"not TOML: {error}")]
         policy = self._policy(table)
         problems = sorted(self._tables.problems, key=lambda problem: problem.line)
         return (None if problems else policy), problems
@@ -97,13 +97,16 @@ class _Reader:
         lists = self._lists(table.get("lists", {}))
         rules = [self._rule(rule, lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
         self._names(rules, "rule")
-        routes = [self._route(route, at) for at, route in self._tables.tables(Route, table, "route")]
+        routes = tuple(
+            msgspec.structs.replace(route, name=route.name or f"route {at}")
+            for at, route in self._tables.tables(Route, table, "route")
+        )
         reviewers = self._reviewers(table)
         if file is None or self._tables.problems:
             return None
         digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())
         policy = Policy(name=file.name, default=file.default, rules=tuple(rules), digest=digest, source=self._source)
-        return msgspec.structs.replace(policy, routes=tuple(routes), reviewers=reviewers, **single)
+        return msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
 
     # --- rules --------------------------------------------------------------------------
 
@@ -149,11 +152,6 @@ class _Reader:
             self._tables.wrong("an exception comes after the glob that it is an exception from", *place, 1)
 
     # --- conflicts and their reviewers --------------------------------------------------
-
-    def _route(self, route: Route, at: int) -> Route:
-        if len(set(route.reviewers)) < len(route.reviewers):
-            self._tables.wrong("names a reviewer twice", "route", at, "reviewers")
-        return msgspec.structs.replace(route, name=route.name or f"route {at}")
 
     def _reviewers(self, table: Mapping[str, Any]) -> tuple[ReviewerSettings, ...]:
         read = list(self._tables.tables(_REVIEWERS, table, "reviewer"))

@@ -27,7 +27,6 @@ Name = Annotated[str, Meta(extra={"check": name_problem})]
 Line = Annotated[str, Meta(extra={"check": line_problem})]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
-_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}\Z")
 _OWN = "ORCHESTRATOR_"
 
 
@@ -36,11 +35,6 @@ def variable_problem(name: str) -> str | None:
     if not _VARIABLE.match(name):
         return "is the name of a variable, not its value"
     return f"{_OWN}… variables are the orchestrator's own and are handed to nobody" if name.startswith(_OWN) else None
-
-
-def plugin_problem(name: str) -> str | None:
-    """What is wrong with a plugin's name."""
-    return None if _PLUGIN.match(name) else "a plugin's name has letters, digits, '_', '-' and '.'"
 
 
 Variables = Annotated[tuple[str, ...], Meta(extra={"each": variable_problem})]
@@ -170,7 +164,7 @@ ReviewerSettings = ProgramSettings | HumanSettings
 class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The plugins that the operator named; no other is even imported."""
 
-    enabled: Annotated[tuple[str, ...], Meta(extra={"each": plugin_problem})] = ()
+    enabled: Annotated[tuple[str, ...], Meta(extra={"each": name_problem})] = ()
     env: Variables = ()  # names of variables that `up` passes to the daemon for them
     timeout_s: Timeout = 5.0  # for one call of one hook, and for its import
 
