@@ -28,7 +28,7 @@ _spec: Callable[[F], F] = pluggy.HookspecMarker(GROUP)
 
 
 class AppliedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that is on disk and in the journal. No file content: digests name it."""
+    """A change that is on disk and in the journal. No file content, and no reason, which may be redacted there."""
 
     seq: Seq  # of its ChangeApplied; `@N` to callers
     at: int  # ms since the epoch
@@ -37,7 +37,6 @@ class AppliedChange(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     rung: str
     paths: tuple[PathChange, ...]
-    reason: str = ""
     reverts: tuple[Seq, ...] = ()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import anyio
 import msgspec
@@ -18,8 +18,7 @@ from anyio import from_thread, lowlevel
 
 from orchestrator.core.errors import escaped, plural
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended
-from orchestrator.core.ids import Seq
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.policy.rules import Plugins
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
@@ -65,7 +64,6 @@ class Extensions:
         self._settings, self._found = settings, found
         self._plugins: dict[str, Plugin] = {}  # in the operator's order
         self._missed = 0
-        self._reasons: dict[Seq, str] = {}  # of changes without an outcome yet
         self._waiting: deque[AppliedChange] = deque()
         self._more = anyio.Event()
         self._log = logger("plugins")
@@ -99,14 +97,9 @@ class Extensions:
         return tuple(str(plugin) for plugin in self.states() if plugin.state != "loaded")
 
     def observe(self, recorded: Recorded) -> None:
-        """Queue each applied change for the hooks; its `reason` is in the event of its intent."""
-        event = recorded.event
-        if isinstance(event, ChangeIntended):
-            self._reasons[recorded.seq] = event.provenance.reason
-        elif isinstance(change := getattr(event, "change", None), int):
-            reason = self._reasons.pop(Seq(change), "")
-            if isinstance(event, ChangeApplied):
-                self.notify(_applied(recorded, event, reason))
+        """Queue each applied change for the hooks."""
+        if isinstance(recorded.event, ChangeApplied):
+            self.notify(_applied(recorded, recorded.event))
 
     def notify(self, change: AppliedChange) -> None:
         """Queue a change for the hooks; never waits."""
@@ -134,13 +127,29 @@ class Extensions:
             plugin.state, plugin.problem = "switched off", f"{MOST_FAILURES} failures in a row; {plugin.problem}"
 
     async def _ask(self, plugin: Plugin, work: Callable[[], Any], *, or_else: State = "loaded") -> Any:
-        """What a plugin answers; None where it failed, which is logged and noted. `or_else`: its state then."""
-        try:
-            return await run_detached(work, name=f"plugin {plugin.name}", timeout_s=self._settings.timeout_s)
-        except TimeoutError:
-            self._fail(plugin, f"not done in {self._settings.timeout_s:g} s", or_else)
-        except DetachedFailure as error:
-            self._fail(plugin, str(error)[:MOST_SAID], or_else, trace=error.trace)
+        """What a plugin answers; None where it failed, which is logged and noted. `or_else`: its state then.
+
+        The work is done in a thread, which is left alone when its time is over; nothing that it raises is raised here.
+        """
+        token, done = lowlevel.current_token(), anyio.Event()
+        results: list[Any] = []
+        failures: list[tuple[str, str]] = []
+
+        def attempt() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001  # whatever a plugin raises, KeyboardInterrupt too
+                failures.append(_failure(error))
+            with suppress(anyio.RunFinishedError, RuntimeError):  # the daemon ended meanwhile
+                from_thread.run_sync(done.set, token=token)
+
+        threading.Thread(target=attempt, name=f"plugin {plugin.name}", daemon=True).start()
+        with anyio.move_on_after(self._settings.timeout_s):
+            await done.wait()
+        if results:
+            return results[0]
+        why, trace = failures[0] if failures else (f"not done in {self._settings.timeout_s:g} s", "")
+        self._fail(plugin, why, or_else, trace=trace)
         return None
 
     def _fail(self, plugin: Plugin, why: str, state: State = "loaded", *, trace: str = "") -> None:
@@ -158,7 +167,7 @@ def _registered(point: EntryPoint) -> pluggy.PluginManager:
     return manager
 
 
-def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedChange:
+def _applied(recorded: Recorded, event: ChangeApplied) -> AppliedChange:
     return AppliedChange(
         seq=recorded.seq,
         at=recorded.at,
@@ -167,55 +176,22 @@ def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedCh
         operation=event.provenance.operation,
         rung=event.fit.rung,
         paths=event.paths,
-        reason=reason,
         reverts=event.provenance.reverts,
     )
 
-
-T = TypeVar("T")
 
 MOST_SAID: Final = 300
 MOST_TRACE: Final = 8_000
 
 
-class DetachedFailure(Exception):
-    """What foreign work raised, as plain text on one line: nobody calls the methods of its exception after this."""
+def _failure(error: BaseException) -> tuple[str, str]:
+    """What foreign work raised, and its trace, as plain text: nobody calls the methods of its exception after this.
 
-    def __init__(self, message: str, trace: str) -> None:
-        super().__init__(message)
-        self.trace = trace
-
-
-async def run_detached(work: Callable[[], T], *, name: str, timeout_s: float) -> T:
-    """The result of work that is not ours. Raises DetachedFailure, and TimeoutError; the thread is then left alone.
-
-    What the work raises is never raised here: a CancelledError or TimeoutError out of this is our own.
+    In the thread where it was raised: its own methods may raise again, or hang.
     """
-    token, done = lowlevel.current_token(), anyio.Event()
-    results: list[T] = []
-    failures: list[DetachedFailure] = []
-
-    def attempt() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001  # whatever a plugin raises, KeyboardInterrupt too, is reported
-            failures.append(_failure(error))
-        with suppress(anyio.RunFinishedError, RuntimeError):  # the daemon ended meanwhile
-            from_thread.run_sync(done.set, token=token)
-
-    threading.Thread(target=attempt, name=name, daemon=True).start()
-    with anyio.fail_after(timeout_s):
-        await done.wait()
-    if failures:
-        raise failures[0]
-    return results[0]
-
-
-def _failure(error: BaseException) -> DetachedFailure:
-    """In the thread where it was raised: its own methods may raise again, or hang."""
     kind, message = _said(lambda: [type(error).__name__[:MOST_SAID]]), _said(lambda: [str(error)[:MOST_SAID]])
     trace = _said(lambda: "".join(traceback.format_exception(error))[-MOST_TRACE:].split("\n"))
-    return DetachedFailure(f"{kind}: {message}" if message else kind, trace)
+    return (f"{kind}: {message}" if message else kind)[:MOST_SAID], trace
 
 
 def _said(lines: Callable[[], list[str]]) -> str:

@@ -156,7 +156,7 @@ async def test_the_shipped_plugins_resolve_additions_and_log_changes(base: Path)
             assert "plugin broken: failed, ValueError: not today" in notes
             await alice.write_file("a.txt", "one\n", mode="create")
             await bob.read_file("a.txt")
-            await alice.write_file("a.txt", "one\nalice\n", mode="truncate", reason="mine")
+            await alice.write_file("a.txt", "one\nalice\n", mode="truncate")
             late = await bob.write_file("a.txt", "one\nbob\n", mode="truncate")
             assert late.conflict is not None, late
             assert (await final(bob, late.conflict)).status == "applied"
@@ -166,7 +166,7 @@ async def test_the_shipped_plugins_resolve_additions_and_log_changes(base: Path)
                 while not log.exists() or len(log.read_bytes().splitlines()) < 3:
                     await anyio.lowlevel.checkpoint()
             lines = [json.loads(line) for line in log.read_bytes().splitlines()]
-            assert [(line["agent"], line["reason"]) for line in lines[:2]] == [("alice", ""), ("alice", "mine")]
+            assert [(line["agent"], line["operation"]) for line in lines[:2]] == [("alice", "write_file")] * 2
             assert lines[2]["agent"] == "reviewer:union"
             assert (log.stat().st_mode & 0o777) == 0o600
 
