@@ -43,7 +43,6 @@ class Notice(Result, frozen=True, kw_only=True):
     kind: Literal["changed", "deleted", "moved"]
     by: tuple[str, ...] = ()  # agents, or "outside", the one who touched the lines first before the others
     since: str  # the first change that touched them
-    changes: int  # by others to the file, since this session saw it
     version_id: str | None = None  # of what is there now; null: nothing
     moved_from: str | None = None
     lines: tuple[NoticeLines, ...] = ()

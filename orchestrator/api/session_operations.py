@@ -201,7 +201,6 @@ class StaleReader(r.Result, frozen=True, kw_only=True):
     open: bool = False  # false: it ended, and may be resumed
     version_id: str  # the newest version that it saw
     lines: tuple[r.NoticeLines, ...] = ()  # that it saw, and that are otherwise now
-    changes: int  # by others, since the oldest version that it still counts on
     by: tuple[str, ...] = ()
     since: str
 

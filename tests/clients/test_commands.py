@@ -46,7 +46,7 @@ def test_a_conflict_shows_a_person_nothing_that_agents_send(message: str, read: 
 
 def test_a_notice_shows_what_others_wrote_without_moving_the_cursor() -> None:
     notice = r.Notice(
-        path="a\x1b", kind="changed", since="@3", by=("bob",), changes=1, version_id="@4", diff="+x\x1b[2J\n+y\x0bz\n"
+        path="a\x1b", kind="changed", since="@3", by=("bob",), version_id="@4", diff="+x\x1b[2J\n+y\x0bz\n"
     )
     lines = [click.unstyle(line) for line in noticed(notice)]
     assert lines[0].startswith("notice: a\\x1b: ")

@@ -122,12 +122,11 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class OtherAuthor(msgspec.Struct, frozen=True, gc=False):
-    """Somebody else who changed a file, from when to when, and how often."""
+    """Somebody else who changed a file, and from when to when."""
 
     who: str
     first: Seq
     last: Seq
-    count: int = 1
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
@@ -192,7 +191,5 @@ def _with(others: tuple[OtherAuthor, ...], who: str, seq: Seq) -> tuple[OtherAut
     """One more change by somebody; who came before MOST_NAMES others stays."""
     for n, other in enumerate(others):
         if other.who == who:
-            if other.last == seq:
-                return others
-            return (*others[:n], OtherAuthor(who, other.first, seq, other.count + 1), *others[n + 1 :])
+            return (*others[:n], OtherAuthor(who, other.first, seq), *others[n + 1 :])
     return (*others, OtherAuthor(who, seq, seq))[:MOST_NAMES]

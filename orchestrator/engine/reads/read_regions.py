@@ -63,11 +63,6 @@ class Stale(msgspec.Struct, frozen=True):
         """The first of their changes."""
         return self.authors[0][1]
 
-    @property
-    def changes(self) -> int:
-        """How many changes others made to the file since it was read."""
-        return sum(other.count for other in self.view.other_authors)
-
 
 class ReadSets:
     """What is stale in views that others touched; every other view is current without a look.

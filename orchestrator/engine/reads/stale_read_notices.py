@@ -126,7 +126,6 @@ class StaleReadNotifier:
                         open=reader.open,
                         version_id=show(max(record.version for record in found.view.read_records)),
                         lines=_lines(found, readable=True),
-                        changes=found.changes,
                         by=found.by,
                         since=show(found.since),
                     )
@@ -152,7 +151,6 @@ class StaleReadNotifier:
             kind=kind,
             by=found.by,
             since=show(found.since),
-            changes=found.changes,
             version_id=show(found.version) if found.present is not None else None,
             moved_from=moved if moved is not None and self._s.permissions.listable(caller, moved) else None,
             lines=_lines(found, readable=readable),
