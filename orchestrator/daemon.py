@@ -50,7 +50,7 @@ from orchestrator.workspace.scratch_check import ScratchChecker
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is to stop."""
 
-REACHABLE_CHECK_S = 2.0
+REACHABLE_CHECK_S = 1.0
 """How often the daemon looks whether its socket and its location file are there."""
 
 COLLECT_AFTER = 20_000
