@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from itertools import chain
 from typing import Any, Literal, get_args, get_origin
@@ -32,14 +31,6 @@ _ALIASES = {
     "target": "destination",
 }
 """What other tools call our parameters."""
-
-_LIMIT = re.compile(r"Expected `(\w+)` (?:of length )?<= (\d+)(?:\.0)?")  # msgspec's words
-_LIMITS = {
-    "str": ("is too long; the most characters are", "Shorten it, or split the work over several calls."),
-    "array": ("has too many entries; the most are", "Send some of the entries, and the others in further calls."),
-    "int": ("is too large; the most is", "Send a smaller number."),
-    "float": ("is too large; the most is", "Send a smaller number."),
-}
 
 _SHOWN = 200
 """Characters of a name that is not ours in a refusal."""
@@ -159,10 +150,6 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
     elif what.startswith("Object contains unknown field"):
         hint = CHANGE_FORMS if where.startswith("changes") else None
         return e.ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
-    limit = _LIMIT.fullmatch(what)
-    if limit is not None:
-        over, hint = _LIMITS[limit[1]]
-        return e.ParameterInvalid(where, f"{over} {int(limit[2]):,}", hint=hint)
     return e.ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
-from tests.daemon.cli import run, shown
+from tests.daemon.cli import run
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -52,15 +52,10 @@ BOTH = "one\ntwo, alice\ntwo\ntwo, bob\nthree\nfour\nfive, alice\nfive\nfive, bo
 @pytest.mark.parametrize(
     ("args", "script", "exit_code", "content"),
     [
-        pytest.param(("--region", "1=current,2=proposed"), "", 0, "two, alice|five, bob", id="a side per region"),
-        pytest.param(("--region", "2=current,1=proposed"), "", 0, "two, bob|five, alice", id="the other way"),
-        pytest.param(("--region", "1=current"), "", 1, "", id="a region left out"),
-        pytest.param(("--region", "1=mine,2=current"), "", 2, "", id="no side"),
         pytest.param(("--choose", "proposed"), "", 0, "two, bob|five, bob", id="proposed"),
-        pytest.param(("--reject", "--reason", "not now"), "", 0, "", id="reject"),
-        pytest.param(("--reject",), "", 2, "", id="reject without a reason"),
+        pytest.param(("--choose", "current", "--reason", "not now"), "", 0, "", id="current"),
         pytest.param(("--accept", "@1"), "", 1, "", id="no proposal to accept"),
-        pytest.param(("--edit", "--reject", "--reason", "x"), "", 2, "", id="two ways"),
+        pytest.param(("--edit", "--choose", "current"), "", 2, "", id="two ways"),
         pytest.param(("--edit",), TAKE_BOTH, 0, BOTH, id="edit"),
         pytest.param(("--edit",), "", 1, "", id="edit, unchanged"),
         pytest.param(("--edit",), "file.write_text('')", 1, "", id="edit, emptied"),
@@ -72,8 +67,7 @@ async def test_resolve(
 ) -> None:
     code = await daemon.make_approver()
     number = await two_regions(daemon)
-    on = ("--on", shown(daemon, number)) if "--region" in args else ()
-    ended, said = run(daemon, "resolve", number, *args, *on, editor=editor(base, script), code=code)
+    ended, said = run(daemon, "resolve", number, *args, editor=editor(base, script), code=code)
     assert ended == exit_code, said
     held = (daemon.workspace / "a.txt").read_text()
     if "|" in content:
@@ -84,7 +78,7 @@ async def test_resolve(
     async with daemon.client("bob") as bob:
         open_ones = (await bob.list_conflicts()).conflicts
         assert len(open_ones) == (exit_code != 0)
-        if "--reject" in args and exit_code == 0:
+        if "--reason" in args and exit_code == 0:
             assert "not now" in (await bob.await_change(number)).message
 
 

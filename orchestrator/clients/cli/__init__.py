@@ -32,12 +32,6 @@ from orchestrator.version import VERSION
 INTERRUPTED = 130
 
 
-ORDER = (
-    "up status stop mcp agent approver session files open info search patch edit write diff log blame since revert "
-    "rollback replay readers approvals conflicts lease policy journal completion"
-).split()
-"""In the order in which a newcomer needs them."""
-
 GROUPS = {
     "agent": "Who may call, and with which token.",
     "approver": "The code that a person decides with.",
@@ -49,15 +43,7 @@ GROUPS = {
 }
 
 
-class InOrder(click.Group):
-    """Lists its commands in ORDER, not in that of the alphabet."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
-
-
 @click.group(
-    cls=InOrder,
     params=global_options(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -82,7 +68,7 @@ policy_check = OperationCommand(
 
 def _assemble() -> None:
     """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
-    groups = {name: InOrder(name, help=about) for name, about in GROUPS.items()}
+    groups = {name: click.Group(name, help=about) for name, about in GROUPS.items()}
     by_hand = (each for module in (daemon, files, conflicts, journal) for each in vars(module).values())
     for command in (*groups.values(), policy_check, *by_hand, *map(OperationCommand, OPERATIONS)):
         if isinstance(command, click.Command) and command.name:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
-import msgspec
 
 from orchestrator.api import conflicts as c
 from orchestrator.clients.cli.context import DONE, Command, Settings, text_of, usage
-from orchestrator.clients.cli.operation_commands import TextFile, command
+from orchestrator.clients.cli.operation_commands import OperationCommand, TextFile, command
 from orchestrator.core.errors import CallerError, escaped
 
 _MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
@@ -21,8 +20,6 @@ ABSENT = "@0"
 
 MOST_TOKENS = 10_000_000
 """For one conflict: its texts are needed whole, to be edited."""
-
-Side = Literal["current", "proposed"]
 
 
 class EditEmpty(CallerError, code="edit_empty", hint="The conflict still waits."):
@@ -37,15 +34,7 @@ class MarkersLeft(
     """The edited file still has a conflict marker."""
 
 
-@command(c.LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
-def conflicts_list(settings: Settings, params: c.ListConflicts) -> int:
-    """The open conflicts: how far each is, who reviews it, and until when."""
-    page = settings.ask(c.LIST_CONFLICTS, params)
-    found = page.conflicts
-    while page.cursor is not None:
-        page = settings.ask(c.LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
-        found += page.conflicts
-    return settings.show(c.Conflicts(conflicts=found, total=page.total))
+conflicts_list = OperationCommand(c.LIST_CONFLICTS, hide=("conflict", "max_tokens"))
 
 
 @click.command("conflicts show", cls=Command)
@@ -57,42 +46,39 @@ def conflicts_show(settings: Settings, conflict: str) -> int:
 
 
 def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
-    """The options as a choice, its content or its regions."""
-    edit, reject, on = typed.pop("edit"), typed.pop("reject"), typed["on"]
-    given = [typed[name] is not None for name in ("choice", "review", "regions", "content")]
-    if sum((*given, edit, reject)) != 1:
-        usage("give one of --choose, --accept, --edit, --region, --reject and --file")
-    if reject and not typed["reason"]:
-        usage("--reject needs a --reason: the agent reads it")
+    """The options as a choice or its content."""
+    edit, on = typed.pop("edit"), typed["on"]
+    given = [typed[name] is not None for name in ("choice", "review", "content")]
+    if sum((*given, edit)) != 1:
+        usage("give one of --choose, --accept, --edit and --file")
     if on is not None and (edit or typed["review"] is not None):
         usage("--edit and --accept know what you look at: leave --on out")
     if edit:
         found = _find(settings, typed["conflict"])
         typed |= {"content": _edited(found), "on": found.current_version or ABSENT}
-    if typed["regions"] is not None:
-        typed |= {"choice": "regions", "regions": _sides(typed["regions"])}
-    elif typed["review"] is not None:
-        typed["choice"] = "review"
-    elif typed["choice"] is None:
-        typed["choice"] = "current" if reject else "content"
+    if typed["choice"] is None:
+        typed["choice"] = "content" if typed["review"] is None else "review"
 
 
 @command(
     c.RESOLVE_CONFLICT,
     files=("content",),
+    hide=("regions",),
     options=(
-        click.Option(["--choose", "choice"], type=click.Choice(["current", "proposed"]), help="The side to keep."),
+        click.Option(
+            ["--choose", "choice"],
+            type=click.Choice(["current", "proposed"]),
+            help="The side to keep; say why with --reason.",
+        ),
         click.Option(
             ["--accept", "review"], metavar="@N", help="A reviewer's proposal: its review, as `show` names it."
         ),
         click.Option(["--edit"], is_flag=True, help="Edit the file with its markers in $EDITOR."),
-        click.Option(["--region", "regions"], metavar="N=SIDE,…", help="A side for each, as 1=current,2=proposed."),
-        click.Option(["--reject"], is_flag=True, help="Discard the change; say why with --reason."),
         click.Option(["--file", "content"], type=TextFile(), help="Another content, whole; with --on."),
         click.Option(
             ["--on"],
             metavar="@N",
-            help="The version you looked at: `current` of `show` ('@0': none). --region and --file need it.",
+            help="The version you looked at: `current` of `show` ('@0': none). --file needs it.",
         ),
     ),
     prepare=_chosen,
@@ -109,16 +95,6 @@ def conflicts_resolve(settings: Settings, params: c.ResolveConflict) -> int:
 def _find(settings: Settings, conflict: str) -> c.ConflictInfo:
     (found,) = settings.ask(c.LIST_CONFLICTS, c.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)).conflicts
     return found
-
-
-def _sides(given: str) -> tuple[Side, ...]:
-    """The side for each region, from '1=current,2=proposed' in any order."""
-    parts = [part.strip().partition("=") for part in given.split(",")]
-    sides = {number: side for number, _, side in parts}
-    found = [sides.get(str(number)) for number in range(1, len(parts) + 1)]
-    if not {*found} <= {"current", "proposed"}:
-        usage(f"--region {given}: name every region once, from 1 on, as 1=current,2=proposed")
-    return tuple("current" if side == "current" else "proposed" for side in found)
 
 
 def _edited(found: c.ConflictInfo) -> str:

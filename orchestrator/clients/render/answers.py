@@ -253,8 +253,7 @@ def _conflict(info: ConflictInfo) -> Iterator[str]:
         yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
     yield (
         f"  Resolve it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
-        "--reject --reason WHY, or, made from what is shown here, "
-        f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
+        f"or, made from what is shown here, --file FILE, with --on {info.current_version or '@0'}"
     )
 
 

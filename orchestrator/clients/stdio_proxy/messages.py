@@ -3,7 +3,7 @@
 The transport passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
 only to give a write call the `request_id` that makes sending it again safe. So that a client has its tools before
 the daemon is up, the answers to `initialize`, `server/discover` and `tools/list` are constants of a version. They lie
-in `answers/`, which `make docs` writes from a daemon's own replies; a test compares the two byte for byte. A request
+in `answers/`, which `make docs` writes from a daemon's own replies; a test compares the two. A request
 of any other shape than the usual one goes to the daemon.
 """
 
@@ -122,7 +122,7 @@ class Handshake:
                 if self._is_modern(params):
                     result = {**self._known["list"]["2026"], "tools": self._tools()}
                 elif self._greeted and not call.modern:
-                    result = {**self._known["list"]["2025"], "tools": [_as_in_2025(tool) for tool in self._tools()]}
+                    result = {**self._known["list"]["2025"], "tools": self._tools()}
         if call.method == "initialize":
             self._greeted = result is not None
         if result is None:
@@ -145,16 +145,6 @@ class Handshake:
             and all(isinstance(info.get(key), str) for key in ("name", "version"))
             and isinstance(meta.get(f"{_META}clientCapabilities"), dict)
         )
-
-
-def _as_in_2025(tool: dict[str, Any]) -> dict[str, Any]:
-    """The order in which the SDK writes a schema for that era."""
-    for key in ("inputSchema", "outputSchema"):
-        if key in tool:
-            first = ("properties", "required", "type")
-            schema = tool[key]
-            tool[key] = {**{name: schema[name] for name in first if name in schema}, **schema}
-    return tool
 
 
 def lost(call: Call) -> bytes:
