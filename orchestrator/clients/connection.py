@@ -117,7 +117,11 @@ def followed(line: bytes | None, position: str) -> FeedEvent:
     Raises DaemonRestarted (its `details` have the position, to go on from), RemoteError where the daemon ends the feed.
     """
     if not line:
-        raise DaemonRestarted("the daemon ended while events were followed", details={"after": position})
+        raise DaemonRestarted(
+            "the daemon ended while events were followed",
+            hint=f"Follow again from {position}: nothing is missed.",
+            details={"after": position},
+        )
     reply = msgspec.json.decode(line, type=AnyReply)
     if reply.method != "event":
         raise remote_error(msgspec.json.decode(reply.params, type=Refusal))

@@ -314,25 +314,18 @@ def started(command: list[str], daemon: RunningDaemon) -> subprocess.Popen[bytes
     return subprocess.Popen(command, env=daemon.env, stdout=subprocess.PIPE)
 
 
-async def test_the_command_line_follows_through_a_restart(daemon: RunningDaemon) -> None:
+async def test_the_command_line_follows_until_the_daemon_ends(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        last = await wrote(alice, "a.py")
     command = [sys.executable, "-m", "orchestrator", "log", "--follow", "--json", "--from", "0"]
     command += ["--workspace", str(daemon.workspace)]
-    follower = started(command, daemon)
-    try:
+    with started(command, daemon) as follower:
+        assert follower.stdout is not None
         seen: list[dict[str, object]] = []
-        with anyio.fail_after(WAIT_S):
-            for turn in range(2):
-                async with daemon.client("alice") as alice:
-                    last = await wrote(alice, f"a{turn}.py")
-                assert follower.stdout is not None
-                while not (seen and seen[-1]["seq"] == last):
-                    seen.append(json.loads(await anyio.to_thread.run_sync(follower.stdout.readline)))
-                if turn == 0:
-                    daemon.stop()
-                    daemon.start()
-    finally:
-        follower.kill()
-        follower.wait()
-        if follower.stdout is not None:
-            follower.stdout.close()
-    assert [number(str(event["seq"])) for event in seen] == list(range(1, number(last) + 1))
+        while not (seen and seen[-1]["seq"] == last):
+            seen.append(json.loads(await anyio.to_thread.run_sync(follower.stdout.readline)))
+        daemon.stop()
+        *others, refused = map(json.loads, follower.stdout)
+    assert [number(str(event["seq"])) for event in [*seen, *others]] == list(range(1, len([*seen, *others]) + 1))
+    assert (refused["code"], refused["details"]["after"]) == ("daemon_restarted", f"@{len([*seen, *others])}")
+    assert follower.returncode == 4

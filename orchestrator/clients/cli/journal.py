@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -22,12 +20,7 @@ from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPa
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.generic import some, when
 from orchestrator.clients.running_daemon import RemoteError
-from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
-
-RECONNECT_S = 30.0
-"""How long the daemon may be away while it is followed; as over stdio."""
-
-PAUSE_S = 0.2
+from orchestrator.core.errors import escaped, plural
 
 query = OperationCommand(k.JOURNAL_QUERY, defaults={"limit": 20})
 archive = OperationCommand(
@@ -62,20 +55,11 @@ def log(settings: Settings, params: k.JournalQuery, *, follow: bool, from_: str 
 
 
 def _follow(settings: Settings, wanted: Subscribe) -> int:
-    """Print events as they happen, until interrupted; through a restart of the daemon without gap or repeat."""
-    give_up = 0.0  # the first connection must succeed
-    while True:
-        try:
-            with settings.connect() as connection:
-                for event in connection.follow(wanted):
-                    _print_event(event, as_json=settings.json)
-        except DaemonRestarted as ended:
-            wanted = msgspec.structs.replace(wanted, after=ended.details.get("after", wanted.after))
-            give_up = time.monotonic() + RECONNECT_S
-        except DaemonUnreachable:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(PAUSE_S)
+    """Print events as they happen, until interrupted or the daemon ends."""
+    with settings.connect() as connection:
+        for event in connection.follow(wanted):
+            _print_event(event, as_json=settings.json)
+    return DONE
 
 
 def _print_event(event: FeedEvent, *, as_json: bool) -> None:
@@ -100,18 +84,10 @@ def export(settings: Settings, params: k.JournalExport) -> int:
     return DONE
 
 
-def _one_of_both(settings: Settings, typed: dict[str, Any]) -> None:
-    if (typed["event"] is None) == (typed["blob"] is None):
-        usage("name an event, or give --blob")
-    if typed["path"] is not None and typed["blob"] is None:
-        usage("--path goes with --blob")
-
-
 redact = OperationCommand(
     k.JOURNAL_REDACT,
     about="Take the texts of an event, or a content, out of the journal for good. It can't be undone.",
     options=(click.Argument(["event"], metavar="[@N]", required=False),),
-    prepare=_one_of_both,
 )
 
 
@@ -120,12 +96,6 @@ rebuild = OperationCommand(
     about="Replay everything and compare with what the daemon holds.",
     options=(click.Option(["--check"], is_flag=True, required=True, help="Only compare; changes nothing."),),
 )
-
-
-_REASONS = {
-    "policy": "policy keeps its content from you",
-    "not_kept": "its content at that time is not in the journal",
-}
 
 
 @click.command(cls=Command)
@@ -173,16 +143,15 @@ def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) ->
 def _write(connection: Connection, folder: NewFolder, entry: t.TreeEntry) -> int | t.NotWritten:
     """Write one file; how many bytes it has, or why it was left out. Raises OutputPathRefused."""
     if entry.left_out is not None:
-        return t.NotWritten(path=entry.path, reason=entry.left_out, message=_REASONS[entry.left_out])
+        return t.NotWritten(path=entry.path, reason=entry.left_out)
     try:
         return folder.write(entry, _pieces(connection, entry))
     except RemoteError as error:
-        return t.NotWritten(path=entry.path, reason=error.code, message=error.message)
-    except ContentMismatch as error:
-        return t.NotWritten(path=entry.path, reason="not_whole", message=str(error))
-    except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        why = "another file of the tree has its name there"
-        return t.NotWritten(path=entry.path, reason="not_portable", message=why)
+        return t.NotWritten(path=entry.path, reason=error.code)
+    except ContentMismatch:
+        return t.NotWritten(path=entry.path, reason="not_whole")
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):  # another file of the tree has its name there
+        return t.NotWritten(path=entry.path, reason="not_portable")
     except OSError as error:
         raise OutputPathRefused(
             f"{entry.path} could not be written into {folder.path}: {error.strerror}",
