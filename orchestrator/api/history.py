@@ -214,7 +214,6 @@ class Content(r.Result, frozen=True, kw_only=True):
 class NotWritten(r.Result, frozen=True, kw_only=True):
     path: str
     reason: str  # policy, not_kept, journal_corrupt, not_portable …
-    message: str
 
 
 class Replayed(r.Result, frozen=True, kw_only=True):

@@ -524,8 +524,8 @@ def test_a_person_reads_nothing_that_moves_the_terminal() -> None:
     lines = [click.unstyle(line) for line in rendered(SHOWN)]
     assert not [line for line in lines if "\x1b" in line]
     assert lines[-5:] == [
-        "b\\x1b.key (added): policy keeps its lines from you",
-        "c (modified): its diff is too large for one answer: orchestrator diff c --from @1 --to @9",
+        "b\\x1b.key (added): left out, policy",
+        "c (modified): left out, too_large: orchestrator diff c --from @1 --to @9",
         "d: mode 0644 became 0600",
         "policy keeps the names of 2 more files that differ from you",
         "7 files differ: 1 line added, 1 removed",

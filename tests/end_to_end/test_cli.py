@@ -110,7 +110,7 @@ def test_leases(place: Place) -> None:
     made = place.cli("lease", "reserve", "src", "--ttl", "900", "--reason", "a rename", "--json", agent="alice")
     assert (made.code, made.json["status"], made.json["globs"]) == (DONE, "granted", ["src"])
     name = made.json["lease"]
-    conflict = place.cli("lease", "reserve", "src/a.py", "--shared", agent="bob")
+    conflict = place.cli("lease", "reserve", "src/a.py", "--mode", "shared", agent="bob")
     assert conflict.code == WAITING
     assert name in conflict.out
     assert "a rename" in conflict.out

@@ -1,4 +1,4 @@
-"""Files: looked at (text, versions, authors, differences), changed, and reserved."""
+"""Files: looked at (text, versions, authors, differences), and changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
-from orchestrator.api.session_operations import RESERVE_PATHS
 from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
@@ -33,17 +32,11 @@ search = OperationCommand(
 )
 
 
-@command(
-    READ_FILE,
-    hide=("max_tokens", "line_numbers"),
-    options=(click.Option(["--numbers/--no-numbers"], default=None, help="Number the lines; default: on a terminal."),),
-)
-def open_file(settings: Settings, params: p.ReadFile, *, numbers: bool | None) -> int:
-    """Show a file, or lines of it."""
+@command(READ_FILE, hide=("max_tokens", "line_numbers"))
+def open_file(settings: Settings, params: p.ReadFile) -> int:
+    """Show a file, or lines of it; on a terminal with their numbers."""
     text = settings.ask(READ_FILE, msgspec.structs.replace(params, line_numbers=False, max_tokens=WHOLE_TOKENS))
-    if numbers is None:
-        numbers = sys.stdout.isatty()
-    code = settings.show(text, numbered(text.text, text.start) if numbers else content(text.text))
+    code = settings.show(text, numbered(text.text, text.start) if sys.stdout.isatty() else content(text.text))
     if text.truncated and not settings.json:
         echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with --start {text.end + 1}", err=True)
     return code
@@ -133,13 +126,6 @@ write = OperationCommand(
     defaults={"content": "-", "mode": "truncate"},
     files=("content",),
     flags=("mode",),
-)
-reserve = OperationCommand(
-    RESERVE_PATHS,
-    about="Reserve paths (gitignore-style globs, from the workspace's root); the same again renews.",
-    hide=("mode",),
-    options=(click.Option(["--shared"], is_flag=True, help="Others may share them; nobody may have them alone."),),
-    prepare=lambda settings, typed: typed.update(mode="shared" if typed.pop("shared") else "exclusive"),
 )
 
 

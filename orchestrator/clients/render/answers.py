@@ -39,11 +39,6 @@ _FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@
 """What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
-_WHY = {
-    "policy": "policy keeps its lines from you",
-    "not_kept": "its content was not kept",
-    "too_large": "its diff is too large for one answer",
-}
 
 
 @singledispatch
@@ -144,7 +139,7 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
         if file.left_out is not None:
             path, span = escaped(file.path), f"--from {diff.from_version} --to {diff.to_version}"
             more = f": orchestrator diff {shlex.quote(path)} {span}" if file.next else ""
-            yield f"{path} ({file.status}): {_WHY[file.left_out]}{more}"
+            yield f"{path} ({file.status}): left out, {file.left_out}{more}"
         elif file.mode_before and file.mode_after:
             yield f"{escaped(file.path)}: mode {file.mode_before} became {file.mode_after}"
     if diff.unlisted:
@@ -192,7 +187,7 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("daemon", f"pid {info.pid}, version {info.version}"),
         ("socket", info.socket),
         ("state dir", info.state_dir),
-        ("journal", _checked(health.checked)),
+        ("checked", health.checked),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )
@@ -203,15 +198,6 @@ def _status(info: StatusInfo) -> Iterator[str]:
     sessions = [line for line in info.sessions if line.open]
     yield f"sessions: {len(sessions)}"
     yield from rows_of(sessions, indent="  ")
-
-
-def _checked(checked: str) -> str:
-    """What this run knows of the journal, and no more."""
-    if checked == "running":
-        return "checked since this start: the last events; the check of the others is running"
-    if checked.startswith("@"):
-        return f"checked since this start: chain up to {checked}, pages; not contents and tables (`journal verify`)"
-    return f"check {checked}" if checked else ""
 
 
 @rendered.register
@@ -233,14 +219,8 @@ def _conflict(info: ConflictInfo) -> Iterator[str]:
         ("reviewer", info.reviewer),
         ("deadline", when(info.deadline)),
         ("same symbol", ", ".join(info.same_symbol)),
+        ("regions", str(len(info.regions) + info.regions_left_out)),
     )
-    for number, region in enumerate(info.regions, 1):
-        yield (
-            f"  region {number}: lines {'-'.join(map(str, region.current))} of the current content against "
-            f"{'-'.join(map(str, region.proposed))} of the proposed"
-        )
-    if info.regions_left_out:
-        yield f"  and {plural(info.regions_left_out, 'more region')}"
     for item in info.reviews:
         parts = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message)
         yield escaped(f"  {' '.join(filter(None, parts))}")

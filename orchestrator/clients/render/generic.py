@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from orchestrator.api import administration as a
-from orchestrator.api import history as t
 from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
@@ -56,7 +55,6 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     TaskInfo: "task, title, agent, since",
     LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
     a.SessionLine: "agent, asserted, agent_class, client, session",
-    t.NotWritten: "path, reason, message",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, kind, added, removed, path, moved_from",
     StaleReader: "agent|-, session, version_id, lines|all of it, changes, by, since",

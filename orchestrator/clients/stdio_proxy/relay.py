@@ -18,9 +18,6 @@ from typing import BinaryIO, NamedTuple
 from orchestrator.clients.stdio_proxy import messages
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
-MOST_WAITING = 64
-"""Lines that are kept for a daemon that is not up yet; the client's further ones wait in its pipe."""
-
 MOST_TIMES_SENT = 2
 """A call over which the daemon ended this often is not sent to the next one: it may be the cause."""
 
@@ -135,14 +132,10 @@ class Pipe:
             if message.call is not None and constant is None and self._link is None and self._trouble is not None:
                 self._trouble = None  # have it tried once more
                 self._state.notify_all()
-            self._state.wait_for(lambda: self._known or self._has_room())
             link = self._link
             passes = self._noted(message, constant=constant is not None)
         if passes and link is not None:
             link.send(message.line)
-
-    def _has_room(self) -> bool:
-        return len(self._waiting) + sum(not sent.times for sent in self._open.values()) < MOST_WAITING
 
     def _noted(self, message: messages.ClientMessage, *, constant: bool) -> bool:
         """Keep of a line what the next link needs. True: it goes to the present one."""
