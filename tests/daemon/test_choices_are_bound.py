@@ -102,7 +102,7 @@ async def test_a_whole_content_keeps_what_came_after_its_version(base: Path) -> 
         info = await q.begin(2)
         mine = (info.current or "").replace("line 2 alice", "line 2 both")
         await q.moves_on("line 30\n", "line 30 carol\n")
-        assert await q.refused("content", content=mine) == "version_required"
+        assert await q.refused("content", content=mine) == "conflict_moved"
         assert await q.refused("content", content=mine, on="@99999") == "invalid_parameter"
         assert await q.refused("content", content=mine, on=q.conflict) == "invalid_parameter"
         done = await q.resolve("content", content=mine, on=info.current_version)
@@ -131,7 +131,7 @@ async def test_numbers_of_regions_are_those_that_were_shown(base: Path) -> None:
         info = await q.begin(2, 20)
         sides: tuple[Side, Side] = ("current", "proposed")
         assert len(info.regions) == 2
-        assert await q.refused("regions", regions=sides) == "version_required"
+        assert await q.refused("regions", regions=sides) == "conflict_moved"
         assert await q.refused("regions", regions=sides, on="@1") == "invalid_parameter"
         await q.moves_on("line 2 alice\n", "line 2\n")
         await q.moves_on("line 20 alice\n", "line 20 carol\n")
@@ -178,7 +178,7 @@ async def test_proposed_takes_nothing_away_that_was_not_shown(base: Path) -> Non
     async with disputed(base) as q:
         info = await q.begin(2)
         await q.moves_on("line 2 alice\n", "line 2 carol\n")
-        assert await q.refused("proposed") == "version_required"
+        assert await q.refused("proposed") == "conflict_moved"
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         assert await q.refused("current", on=info.current_version) == "conflict_moved"
         now = (await one(q.person)).current_version
@@ -199,7 +199,7 @@ async def test_proposed_does_not_replace_what_became_binary_unseen(base: Path) -
         info = await q.begin(2)
         (q.daemon.workspace / "a.txt").write_bytes(b"\x00\x01\x02binary")
         await q.followed()
-        assert await q.refused("proposed") == "version_required"
+        assert await q.refused("proposed") == "conflict_moved"
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         now = await one(q.person)
         assert now.current is None
@@ -216,7 +216,7 @@ async def test_proposed_replaces_what_is_no_text_only_where_it_is_named(base: Pa
         late = await q.bob.write_file("a.txt", "bob\n", mode="truncate", base=version)
         assert late.status == "conflict"
         q.conflict = late.conflict or ""
-        assert await q.refused("proposed") == "version_required"
+        assert await q.refused("proposed") == "conflict_moved"
         assert (await q.resolve("proposed", on=(await one(q.person)).current_version)).status == "applied"
         assert q.text == b"bob\n"
 
@@ -230,7 +230,7 @@ async def test_where_nothing_is_the_version_is_zero(base: Path) -> None:
         assert info.current_version is None
         with pytest.raises(RemoteError) as error:
             await q.resolve("content", content="new\n")
-        assert error.value.code == "version_required"
+        assert error.value.code == "conflict_moved"
         assert (await q.resolve("content", content="new\n", on="@0")).status == "applied"
         assert q.text == b"new\n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.conflicts.sides import Choices, Sides, changed_regions, within
@@ -31,7 +30,10 @@ from orchestrator.core.text.encoding import Document, decode
 ABSENT = Seq(0)
 """As a version: the path was absent."""
 
-LOOK = "Look at it with `orchestrator conflicts show @N` or list_conflicts, then choose again."
+LOOK = (
+    "Look at it with `orchestrator conflicts show @N` or list_conflicts, then choose again; send `on` (--on @N) with "
+    "the current version that they show."
+)
 
 
 def authorize_resolution(
@@ -89,7 +91,7 @@ def check_still_applies(
     `then` are the sides at the version that was looked at, or, if none is named, as they were found; `texts`
     are those and the present ones; `binary`: the file holds no text. `current` loses nothing that was
     applied, so it may come without a version. `proposed` may while the same lines conflict as when the
-    conflict was found, or none do. Raises VersionRequired, ConflictMoved.
+    conflict was found, or none do. Raises ConflictMoved.
     """
     if version is None and choice == "current":
         return
@@ -102,11 +104,11 @@ def check_still_applies(
         if not same:
             raise ConflictMoved(conflict, f"other lines conflict than at {show(version)}")
     elif choice == "regions":
-        raise VersionRequired(conflict, "the numbers of regions change with the file")
+        raise ConflictMoved(conflict, "the numbers of regions change with the file")
     elif binary:
-        raise VersionRequired(conflict, f"{conflict.found.path} is no text, so that all of it would be replaced")
+        raise ConflictMoved(conflict, f"{conflict.found.path} is no text, and all of it would be replaced")
     elif not same and not conflict.fits and (now.regions or replaces_whole(now, new)):
-        raise VersionRequired(conflict, "other lines conflict now than when it was found")
+        raise ConflictMoved(conflict, "other lines conflict now than when it was found")
 
 
 def accepted_review(conflict: Conflict, review: str | int | None) -> Review | None:
@@ -114,7 +116,7 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
 
     Raises ParameterInvalid, VersionUnknown, ConflictMoved.
     """
-    newest, look = conflict.review, LOOK.replace("@N", show(conflict.seq))
+    newest, look = conflict.review, LOOK.replace("show @N", f"show {show(conflict.seq)}")
     if newest is None:
         return None
     if review is None:
@@ -136,34 +138,19 @@ class ConflictClosed(CallerError, code="conflict_closed"):
         super().__init__(f"{number} is {conflict.state} already", details={"conflict": number})
 
 
-class ChoiceRefused(CallerError):
-    """The root of what can be wrong with a choice for a conflict. `why` is of the one; `consequence` of its kind."""
+class ConflictMoved(CallerError, code="conflict_moved", hint=LOOK):
+    """The choice is for another version of the file, or of the review, than the present one, or names none.
 
-    consequence: ClassVar[str]
+    It could mean something else now.
+    """
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)
         super().__init__(
-            f"{number}: {why}{self.consequence}",
-            hint=self.hint.replace("show @N", f"show {number}"),
+            f"{number}: {why}, so that the choice could mean something else",
+            hint=LOOK.replace("show @N", f"show {number}"),
             details={"conflict": number},
         )
-
-
-class VersionRequired(
-    ChoiceRefused,
-    code="version_required",
-    hint="Send `on` (--on @N) with the current version that list_conflicts or `orchestrator conflicts show @N` showed.",
-):
-    """The choice does not say which version of the file it was made for, and could undo later changes."""
-
-    consequence = "; name the version that you looked at"
-
-
-class ConflictMoved(ChoiceRefused, code="conflict_moved", hint=LOOK):
-    """The file, or the review, has changed since the caller looked: the choice would mean something else."""
-
-    consequence = ", so that the choice would mean something else"
 
 
 # --- what a reviewer proposes --------------------------------------------------------------

@@ -13,7 +13,6 @@ from orchestrator.core.conflicts.resolution import (
     ConflictClosed,
     ConflictMoved,
     ProposalUnfit,
-    VersionRequired,
     accepted_review,
     authorize_resolution,
     check_still_applies,
@@ -124,7 +123,7 @@ class ConflictResolver:
     # --- what was looked at -----------------------------------------------------------
 
     async def _check_still_applies(self, conflict: Conflict, params: ResolveConflict) -> None:
-        """As `check_still_applies`. Raises VersionRequired, ConflictMoved, ParameterInvalid."""
+        """As `check_still_applies`. Raises ConflictMoved, ParameterInvalid."""
         version, sides = _on(params), conflict.found.sides
         states = await self._states(conflict)
         then = states[0] if version is None else sides_at(states, version)
@@ -137,10 +136,10 @@ class ConflictResolver:
         check_still_applies(conflict, params.choice, version, then, texts, binary=binary)
 
     async def _seen(self, conflict: Conflict, params: ResolveConflict) -> Digest | None:
-        """The content that a whole new one was made from. Raises VersionRequired, ParameterInvalid."""
+        """The content that a whole new one was made from. Raises ConflictMoved, ParameterInvalid."""
         version, path = _on(params), conflict.found.path
         if version is None:
-            raise VersionRequired(conflict, "a whole content could undo what was changed since you looked")
+            raise ConflictMoved(conflict, "a whole content could undo what was changed since you looked")
         state = sides_at(await self._states(conflict), version)
         if state is not None:
             return state.current

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from orchestrator.core.change import Provenance
 from orchestrator.core.conflicts.resolution import (
     ConflictMoved,
-    VersionRequired,
     accepted_review,
     authorize_resolution,
     check_still_applies,
@@ -104,14 +103,14 @@ GROWN = Sides(text_of("xaxx"), text_of("nxbxx"), text_of("xcxx"), (region(1, 1, 
         pytest.param("proposed", None, sides_of(), sides_of(), (OLD, OLD), None, id="nothing moved"),
         pytest.param("proposed", None, sides_of(), sides_of(D, 7), (OLD, ELSEWHERE), None, id="moved elsewhere"),
         pytest.param("proposed", None, sides_of(), sides_of(D, 7), (OLD, GROWN), None, id="moved down"),
-        pytest.param("proposed", None, sides_of(), sides_of(D, 7), (OLD, CHANGED), VersionRequired, id="other lines"),
+        pytest.param("proposed", None, sides_of(), sides_of(D, 7), (OLD, CHANGED), ConflictMoved, id="other lines"),
         pytest.param("proposed", 5, sides_of(), sides_of(D, 7), (OLD, CHANGED), ConflictMoved, id="looked at others"),
         pytest.param("proposed", 5, sides_of(), sides_of(D, 7), (OLD, GROWN), None, id="looked at the same"),
-        pytest.param("proposed", None, sides_of(), sides_of(None, None), (OLD, None), VersionRequired, id="deleted"),
+        pytest.param("proposed", None, sides_of(), sides_of(None, None), (OLD, None), ConflictMoved, id="deleted"),
         pytest.param(
-            "proposed", None, sides_of(), sides_of(regions=SECOND), (OLD, OLD), VersionRequired, id="other regions"
+            "proposed", None, sides_of(), sides_of(regions=SECOND), (OLD, OLD), ConflictMoved, id="other regions"
         ),
-        pytest.param("regions", None, sides_of(), sides_of(), (OLD, OLD), VersionRequired, id="regions by number"),
+        pytest.param("regions", None, sides_of(), sides_of(), (OLD, OLD), ConflictMoved, id="regions by number"),
         pytest.param("regions", 5, sides_of(), sides_of(), (OLD, OLD), None, id="regions, looked at"),
         pytest.param("regions", 5, sides_of(), sides_of(D, 7), (OLD, None), ConflictMoved, id="no text by now"),
     ],
@@ -134,7 +133,7 @@ def test_check_still_applies(
 
 def test_a_binary_file_is_replaced_only_by_who_names_its_version() -> None:
     check_still_applies(conflict_of(), "proposed", Seq(5), sides_of(), (None, None), binary=True)
-    with pytest.raises(VersionRequired):
+    with pytest.raises(ConflictMoved):
         check_still_applies(conflict_of(), "proposed", None, sides_of(), (None, None), binary=True)
 
 
