@@ -16,7 +16,7 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.errors import FileNotFound, ParameterInvalid, VersionNotKept, escaped
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.projections.attribution import Attribution, Owned, Step
+from orchestrator.core.projections.attribution import Attribution, Owned, RevertTexts, Step
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size
 from orchestrator.core.text.encoding import EMPTY, Document
@@ -193,11 +193,11 @@ class Attributions:
         steps: list[Step] = []
         for known in versions:
             hunks = _recorded_hunks(lineage, known)
-            if hunks is None:
+            if hunks is None or known.row.undoes:
                 await self._take(lineage, steps)
-                steps, step = [], await self._compared(lineage, known)
+                steps, step = [], await self._compared(lineage, known, hunks)
             else:
-                step = Step(known.row.seq, hunks, lineage.lost)
+                step = _step(lineage, known, hunks)
             if step is not None:
                 steps.append(step)
                 lineage.add(known.row)
@@ -213,28 +213,48 @@ class Attributions:
         else:
             take()
 
-    async def _compared(self, lineage: Lineage, known: KnownVersion) -> Step | None:
-        """The step of a version whose hunks the journal does not have.
+    async def _compared(self, lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...] | None) -> Step | None:
+        """The step of a version that needs contents: for its hunks, or for the lines that it gives back.
 
         None where it is in the lineage by then: its content is not known, or the one before is not.
         """
         row, lines = known.row, lineage.attribution.lines
-        if not row.present:
-            return Step(row.seq, (LineHunk(0, lines, 0, 0),) if lines else (), lineage.lost)
-        new = await self._document(row.digest)
+        if hunks is None and not row.present:
+            hunks = (LineHunk(0, lines, 0, 0),) if lines else ()
+        if hunks is None:
+            new = await self._document(row.digest)
+            if new is None:
+                lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
+                lineage.authors[row.seq] = row
+                return None
+            emptied = not lineage.present and lineage.lost is None
+            old = EMPTY if emptied else await self._document(lineage.digest)
+            if old is None or old.line_count != lines:
+                changed = _changed(known)  # of the lines, only those that a change of ours inserted are known
+                step = _step(lineage, known, changed.hunks if changed is not None else ())
+                step = msgspec.structs.replace(step, since=lineage.lost or lineage.last)
+                lineage.attribution.refill(step, new.line_count)
+                lineage.add(known.row)
+                return None
+            hunks = await self._contents.line_hunks(old, new)
+        step = _step(lineage, known, hunks)
+        return msgspec.structs.replace(step, texts=await self._texts(lineage, step))
+
+    async def _texts(self, lineage: Lineage, step: Step) -> RevertTexts | None:
+        """What a revert inserts, and what the changes that it reverts had removed, as far as that is kept."""
+        wanted = lineage.attribution.inexact(step)
+        new = await self._document(step.after) if wanted else None
         if new is None:
-            lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
-            lineage.authors[row.seq] = row
             return None
-        emptied = not lineage.present and lineage.lost is None
-        old = EMPTY if emptied else await self._document(lineage.digest)
-        if old is None or old.line_count != lines:
-            changed = _changed(known)  # of the lines, only those that a change of ours inserted are known
-            hunks = changed.hunks if changed is not None else ()
-            lineage.attribution.refill(Step(row.seq, hunks, lineage.lost or lineage.last), new.line_count)
-            lineage.add(row)
-            return None
-        return Step(row.seq, await self._contents.line_hunks(old, new), lineage.lost)
+        removed: dict[Seq, tuple[str, ...]] = {}
+        for change, taken in wanted:
+            old = await self._document(taken.before)
+            if old is not None:
+                removed[change] = tuple(
+                    line for h in taken.hunks for line in old.lines[h.old_start : h.old_start + h.old_len]
+                )
+        inserted = (line for h in step.hunks for line in new.lines[h.new_start : h.new_start + h.new_len])
+        return RevertTexts(tuple(inserted), removed)
 
     async def _document(self, digest: Digest | None) -> Document | None:
         """The lines of a content, none for a binary one; None if it was not kept."""
@@ -242,6 +262,19 @@ class Attributions:
         if digest is None or data is None:
             return None
         return await self._contents.text(digest, data) or EMPTY
+
+
+def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) -> Step:
+    row, event = known.row, known.recorded.event
+    return Step(
+        version=row.seq,
+        change=row.change if row.change is not None else row.seq,
+        before=lineage.digest,
+        after=row.digest,
+        hunks=hunks,
+        since=lineage.lost,
+        reverts=event.provenance.reverts if isinstance(event, ChangeApplied) else (),
+    )
 
 
 def _recorded_hunks(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:
