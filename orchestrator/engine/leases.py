@@ -7,9 +7,10 @@ A person's change goes through with a warning, whatever it says: people outrank 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import assert_never
 
 import anyio
 import msgspec
@@ -23,6 +24,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.leases import Lease, release, reserve
+from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 
@@ -47,7 +49,25 @@ class Leases:
     def __init__(self, services: Services) -> None:
         self._s, self._deciding = services, anyio.Lock()
 
-    async def crossing(self, caller: Caller, paths: Sequence[WorkspacePath], *, granted: bool = False) -> LeaseOverlap:
+    async def wait(self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False) -> None:
+        """With policy `queue`: let others' leases on these paths end first, for `max_wait_s` at most.
+
+        Call it holding no lock: the holder works on these paths meanwhile.
+        """
+        if self._rule(caller) == "queue" and not preview:
+            await self.free(lambda: not self._met(caller, paths), self._s.permissions.policy.leases.max_wait_s)
+
+    async def free(self, is_free: Callable[[], bool], within_s: float) -> None:
+        """Return when `is_free`, asked again at each move, or when the time is over."""
+        with anyio.move_on_after(within_s):
+            moved = self._s.state_changes.next()
+            while not is_free():
+                await moved.wait()
+                moved = self._s.state_changes.next()
+
+    async def crossing(
+        self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False
+    ) -> LeaseOverlap:
         """What a change to these paths, all locked by now, goes across; `granted`: a person granted it.
 
         Raises PathReserved where policy keeps it out.
@@ -55,12 +75,21 @@ class Leases:
         met = self._met(caller, paths)
         if not met:
             return LeaseOverlap()
-        rule = "warn" if granted or caller.is_person else self._s.permissions.policy.leases.on_overlap
-        if rule == "deny":
-            path, lease = met[0]
-            raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
-        warnings = tuple(_held(path, lease) for path, lease in met) if rule == "warn" else ()
-        return LeaseOverlap(tuple(dict.fromkeys(lease.seq for _, lease in met)), warnings)
+        leases = tuple(dict.fromkeys(lease.seq for _, lease in met))
+        rule = "warn" if granted else self._rule(caller)
+        match rule:
+            case "warn":
+                return LeaseOverlap(leases, tuple(_held(path, lease) for path, lease in met))
+            case "merge":
+                return LeaseOverlap(leases)
+            case "queue" if preview:
+                warnings = tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met)
+                return LeaseOverlap(leases, warnings)
+            case "deny" | "queue":
+                path, lease = met[0]
+                raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
+            case _:
+                assert_never(rule)
 
     async def refusal(
         self, message: str, leases: Iterable[Lease], *, path: WorkspacePath | None = None
@@ -106,6 +135,9 @@ class Leases:
             if lease.mode == "exclusive" and lease.agent != caller.agent
         ]
 
+    def _rule(self, caller: Caller) -> OnLeaseOverlap:
+        return "warn" if caller.is_person else self._s.permissions.policy.leases.on_overlap
+
     # --- requests -----------------------------------------------------------------------
 
     async def reserve_paths(self, caller: Caller, call: Call, params: a.ReservePaths) -> a.LeaseAnswer:
@@ -116,12 +148,17 @@ class Leases:
                 "are exceptions only, which would reserve everything else",
                 hint="Name what you will work on; a glob with '!' excepts from those before it.",
             )
+        rules = self._s.permissions.policy.leases
+        limit = anyio.current_time() + (rules.max_wait_s if rules.on_overlap == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
+        while isinstance(outcome, tuple) and anyio.current_time() < limit:
+            await self.free(partial(self._over, outcome), limit - anyio.current_time())
+            outcome = await self._reserve(caller, call, params, globs)
         if isinstance(outcome, a.LeaseAnswer):
             return outcome
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
         message = "reserved already: " + ", ".join(map(_named, outcome[:MOST_NAMED])) + more
-        if self._s.permissions.policy.leases.on_overlap == "deny":
+        if rules.on_overlap == "deny":
             raise await self.refusal(message, outcome)
         return a.LeaseAnswer(
             status="clash",
@@ -189,6 +226,9 @@ class Leases:
             if lease.ended(now):
                 origin = Origin(session=lease.session, agent=lease.agent, cause=lease.seq)
                 await self._s.notes.append(origin, (f"lease:{lease.agent}", LeaseExpired(lease=lease.seq)))
+
+    def _over(self, leases: tuple[Lease, ...]) -> bool:
+        return all(self._s.state.leases.get(lease.seq) is None for lease in leases)
 
     # --- answers ----------------------------------------------------------------------
 

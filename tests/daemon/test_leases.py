@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from orchestrator.api.results import ChangeAnswer
@@ -18,8 +19,8 @@ OLD = "one\n" + "".join(f"line {n}\n" for n in range(9)) + "two\n"
 Change = Callable[[FileAccess], Awaitable[ChangeAnswer]]
 
 
-def policy(on_overlap: str) -> str:
-    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_overlap = "{on_overlap}"\n'
+def policy(on_overlap: str, *, wait_s: int = 50) -> str:
+    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_overlap = "{on_overlap}"\nmax_wait_s = {wait_s}\n'
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ async def test_every_change_goes_across_a_lease(ground: RunningDaemon, text: str
         assert intended.event["leases"] == [int(lease[1:])]
 
 
-@under(policy("deny"))
+@under(policy("deny"), policy("queue", wait_s=0))
 async def test_every_change_is_kept_out_by_a_lease(ground: RunningDaemon, text: str) -> None:
     (ground.workspace / "c.py").write_text("c\n")
     before = sorted(ground.workspace.rglob("*"))
@@ -139,10 +140,84 @@ async def test_a_conflict_and_a_wait_are_warned_too(ground: RunningDaemon, text:
         assert (preview.would_be, len(preview.warnings)) == ("applied", 1)
 
 
+# --- waiting ---------------------------------------------------------------------------------
+
+
+WOKEN_S = 40.0
+"""Well under the 50 s that the policy lets a change wait: who is not woken comes too late."""
+
+
+async def positions(person: FileAccess, *kinds: str) -> list[int]:
+    """Where the newest event of each kind stands in the journal."""
+    found = [(await person.journal_query(kind=kind, limit=1)).entries[0].seq for kind in kinds]
+    return [int(seq[1:]) for seq in found]
+
+
+@under(policy("queue"))
+@pytest.mark.parametrize("by_person", [False, True], ids=["by its holder", "by a person"])
+async def test_a_release_lets_a_queued_change_in(ground: RunningDaemon, text: str, by_person: bool) -> None:
+    answers: list[ChangeAnswer] = []
+    async with ground.client("alice") as alice, ground.client("bob") as bob, ground.client() as person:
+        await bob.read_file("src/a.py")
+        lease = (await alice.reserve_paths(["src"])).lease or ""
+        arrived = anyio.Event()
+
+        async def queued() -> None:
+            answers.append(await edit("two", "2")(bob))
+
+        async def behind() -> None:
+            await bob.session_status()  # on the same connection: the change has come in by now
+            arrived.set()
+
+        with anyio.fail_after(WOKEN_S):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(queued)
+                tasks.start_soon(behind)
+                await arrived.wait()
+                assert (await edit("one", "1\nand a half")(alice)).status == "applied"
+                assert answers == []
+                await (person if by_person else alice).release_paths(lease)
+        assert (answers[0].status, answers[0].rung, answers[0].warnings) == ("applied", "shifted", ())
+        released, intended = await positions(person, "lease_released", "change_intended")
+        assert released < intended
+    assert (ground.workspace / "src" / "a.py").read_text() == OLD.replace("one", "1\nand a half").replace("two", "2")
+
+
+@under(policy("queue"))
+async def test_a_expiry_lets_a_queued_change_in(ground: RunningDaemon, text: str) -> None:
+    async with ground.client("alice") as alice, ground.client("bob") as bob, ground.client() as person:
+        lease = await alice.reserve_paths(["src"], ttl_s=1)
+        with anyio.fail_after(WOKEN_S):
+            assert (await edit("one", "1")(bob)).status == "applied"
+        (intended,) = (await person.journal_query(kind="change_intended")).entries
+        assert intended.at >= (lease.expires_at or 0)
+
+
+@under(policy("queue"))
+async def test_a_queued_wish_gets_the_lease_when_it_is_free(ground: RunningDaemon, text: str) -> None:
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        first = await alice.reserve_paths(["src"], ttl_s=1)
+        second = await bob.reserve_paths(["src/a.py"])
+        assert second.status == "granted"
+        assert (second.fencing or 0) > (first.fencing or 0)
+
+
+@under(policy("queue", wait_s=1))
+async def test_a_wait_is_bounded(ground: RunningDaemon, text: str) -> None:
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        await alice.reserve_paths(["src"])
+        with pytest.raises(RemoteError) as refused:
+            await edit("one", "1")(bob)
+        assert refused.value.code == "path_reserved"
+        assert (await bob.reserve_paths(["src"])).status == "clash"
+        seen = await bob.edit_file("src/a.py", [Replacement(search="one", replace="1")], preview=True)
+        assert (seen.would_be, len(seen.warnings)) == ("applied", 1)
+
+
 # --- reserving -------------------------------------------------------------------------------
 
 
-@under(policy("warn"), policy("merge"), policy("deny"))
+@under(policy("warn"), policy("merge"), policy("queue", wait_s=0), policy("deny"))
 async def test_who_comes_second_is_notified_who_is_there(ground: RunningDaemon, text: str) -> None:
     async with ground.client("alice") as alice, ground.client("bob") as bob, ground.client() as person:
         first = await alice.reserve_paths(["src/**", "!src/gen"], reason="a rename")

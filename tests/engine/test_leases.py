@@ -180,12 +180,13 @@ async def test_globs_that_would_reserve_nothing_are_refused(glob: str) -> None:
         pytest.param("warn", "bob", "warned", id="warn"),
         pytest.param("merge", "bob", "noted", id="merge"),
         pytest.param("deny", "bob", "refused", id="deny"),
+        pytest.param("queue", "bob", "refused", id="queue, after the wait"),
         pytest.param("deny", "alice", "free", id="the holder"),
         pytest.param("deny", "person:ada", "warned", id="a person"),
     ],
 )
 async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, outcome: str) -> None:
-    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\n')
+    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\nmax_wait_s = 0\n')
     await desk.reserve("alice", reason="a rename")
     if outcome == "refused":
         with pytest.raises(
@@ -201,7 +202,7 @@ async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, ou
     assert len(crossing.warnings) == (1 if outcome == "warned" else 0)
 
 
-@pytest.mark.parametrize("on_overlap", ["deny", "merge", "warn"])
+@pytest.mark.parametrize("on_overlap", ["deny", "queue", "merge", "warn"])
 async def test_a_granted_change_goes_through_with_a_warning(on_overlap: OnLeaseOverlap) -> None:
     desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\n')
     await desk.reserve("alice")

@@ -45,7 +45,7 @@ Timeout = Annotated[float, Meta(gt=0, le=3600)]
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
-OnLeaseOverlap = Literal["warn", "deny", "merge"]
+OnLeaseOverlap = Literal["warn", "deny", "queue", "merge"]
 OnStale = Literal["allow", "review", "ask"]
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
@@ -107,12 +107,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of a change to a path that another agent holds alone, and how long anybody may hold one.
 
-    warn: it is applied, and says so. deny: it is refused. merge: it is applied
-    as if nobody held the path; the journal notes the lease.
+    warn: it is applied, and says so. deny: it is refused. queue: it waits for the lease's end, then is
+    refused. merge: it is applied as if nobody held the path; the journal notes the lease.
     """
 
     on_overlap: OnLeaseOverlap = "warn"
     max_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # a longer lease is cut to this
+    max_wait_s: Annotated[int, Meta(ge=0, le=50)] = 25  # with queue; MCP clients give up on a call after a minute
 
 
 class External(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

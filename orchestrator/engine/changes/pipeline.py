@@ -71,6 +71,7 @@ class ChangePipeline:
     async def execute(self, command: Command, request: ChangeRequest) -> ChangeResult:
         """As `change`, with the plan that was decided."""
         supersedes = self._recorder.named(command, request)
+        await self.leases.wait(request.caller, command.paths, preview=request.preview)
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.hold(command.paths, shared=request.preview))
             for _ in range(TRIES):
@@ -93,7 +94,7 @@ class ChangePipeline:
             await locks.aclose()  # nothing is changed, and to decide may take long
         permissions = command.required_permissions(facts)
         asks = await self._s.permissions.asks(caller, permissions)
-        crossing = await self.leases.crossing(caller, command.paths)
+        crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self.decide(command, facts)
         provenance = await self._provenance(command, request, outcome, supersedes)
         if request.resolves is None and not request.pre_approved:

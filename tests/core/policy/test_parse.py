@@ -32,7 +32,7 @@ verdict = "allow"
 reason = "because"
 
 [leases]
-on_overlap = "merge"
+on_overlap = "queue"
 max_ttl_s = 600
 
 [edits]
@@ -45,7 +45,7 @@ def test_a_good_policy() -> None:
     policy = parse_policy(GOOD, source="p.toml")
     assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
     assert policy.limits == Limits(approval_ttl_s=60)
-    assert policy.leases == LeaseRules(on_overlap="merge", max_ttl_s=600)
+    assert policy.leases == LeaseRules(on_overlap="queue", max_ttl_s=600)
     assert policy.edits == EditRules(fuzzy=False, lowest_rung="fuzzy")
     assert policy.rules == (
         Rule(
@@ -162,9 +162,10 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('name = "r"', 'name = "default"', 8, "rule[1].name", "kept", id="name of ours"),
         pytest.param('name = "r"', 'name = "builtin.git"', 8, "rule[1].name", "kept", id="name like ours"),
         pytest.param("[leases]", "[lease]", 18, "lease", "leases,", id="unknown table of leases"),
-        pytest.param('"merge"', '"wait"', 19, "leases.on_overlap", "warn | deny | merge", id="clash"),
+        pytest.param('"queue"', '"wait"', 19, "leases.on_overlap", "warn | deny | queue | merge", id="clash"),
         pytest.param("on_overlap", "on_overlp", 19, "leases.on_overlp", "known: on_overlap", id="key of leases"),
         pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", ">= 1", id="no time"),
+        pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "<= 50", id="a long wait"),
         pytest.param("[edits]", "[edit]", 22, "edit", "edits,", id="unknown table of edits"),
         pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "`bool`", id="no truth value"),
         pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
