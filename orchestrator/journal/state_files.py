@@ -44,8 +44,7 @@ class OpenFiles:
         for path, opened in zip(self._paths, self._open, strict=True):
             found = _stat(path)
             if found is None or (found.st_dev, found.st_ino) != opened:
-                what = "was deleted or moved away" if found is None else "was replaced by another file"
-                return _problem(f"{path} {what}", PUT_BACK)
+                return _problem(f"{path} was deleted, moved away or replaced", PUT_BACK)
             sizes.append(found.st_size)
         if sizes[0] < least[0]:
             return _problem(f"{self._paths[0]} was cut from {least[0]} to {sizes[0]} bytes", VERIFY)

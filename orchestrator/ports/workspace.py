@@ -125,7 +125,7 @@ class Scanned(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ScanResult(msgspec.Struct, frozen=True):
-    """The tree as it is: files in path order; how many names were left out, by reason."""
+    """The tree as it is: files in path order; how many names were left out though nothing ignores them, by reason."""
 
     files: tuple[Scanned, ...]
     skipped: dict[str, int]

@@ -131,7 +131,7 @@ class LocalWorkspace:
         return listed
 
     def scan(self) -> ScanResult:
-        """The files in path order, and how many names were left out, by reason."""
+        """The files in path order, and how many names were left out though no rule ignores them, by reason."""
         self.ignore.refresh()
         files: list[Scanned] = []
         skipped: Counter[str] = Counter()
@@ -143,17 +143,13 @@ class LocalWorkspace:
                 if not valid_name(name):
                     skipped["names that break the name rule"] += 1
                 elif rules.ignores(name, directory=stat.S_ISDIR(mode)):
-                    skipped["ignored"] += 1
-                elif stat.S_ISLNK(mode):
-                    skipped["symbolic links"] += 1
+                    continue
                 elif found.st_dev != self._at.device:
                     skipped["on another file system"] += 1
                 elif stat.S_ISDIR(mode):
                     yield path
                 elif stat.S_ISREG(mode):
                     files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
-                else:
-                    skipped["devices, sockets and pipes"] += 1
 
         self._walk(take)
         files.sort(key=lambda item: item.path)

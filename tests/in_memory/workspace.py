@@ -189,21 +189,19 @@ class MemoryWorkspace:
                 folder = pending.pop()
                 for name, node in self._in(folder).items():
                     path = WorkspacePath(name if folder == "." else f"{folder}/{name}")
-                    why = self._left_out(path, name, node)
-                    if why:
+                    if not valid_name(name):
+                        why = "names that break the name rule"
                         skipped[why] = skipped.get(why, 0) + 1
+                    elif self._ignored(path, name, node):
+                        continue
                     elif node.kind == "directory":
                         pending.append(path)
-                    else:
+                    elif node.kind == "file":
                         files.append(Scanned(path, node.stat().signature, node.mode))
             return ScanResult(tuple(sorted(files, key=lambda item: item.path)), skipped)
 
-    def _left_out(self, path: WorkspacePath, name: str, node: _Node) -> str | None:
-        if not valid_name(name):
-            return "names that break the name rule"
-        if name in BUILT_IN or is_temp(name) or self.ignore.ignored(path, directory=node.kind == "directory"):
-            return "ignored"
-        return {"symlink": "symbolic links", "other": "devices, sockets and pipes"}.get(node.kind)
+    def _ignored(self, path: WorkspacePath, name: str, node: _Node) -> bool:
+        return name in BUILT_IN or is_temp(name) or self.ignore.ignored(path, directory=node.kind == "directory")
 
     # --- changing and recovery --------------------------------------------------------
 

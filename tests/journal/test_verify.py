@@ -105,7 +105,7 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
         pytest.param(
             "UPDATE file_versions SET mode = 511 WHERE seq = 5", (), "/src/a.py/@5/mode: 511 and", id="version altered"
         ),
-        pytest.param("DELETE FROM file_versions WHERE seq = 3", (), "/src/a.py/@3: null and", id="version gone"),
+        pytest.param("DELETE FROM file_versions WHERE seq = 3", (), "/src/a.py/@3: None and", id="version gone"),
         pytest.param(
             "INSERT INTO file_versions SELECT 'b', seq, effective, at, kind, operation, digest, present, size, mode, "
             "change, agent, session, task, approval, undoes, moved_from FROM file_versions WHERE seq = 3",
@@ -113,15 +113,18 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
             "/file_versions/b/@3: ",
             id="version made up",
         ),
-        pytest.param("UPDATE requests SET seq = 99", (), "requests", id="request leads nowhere"),
-        pytest.param("UPDATE requests SET seq = 3", (), "not what event @1 says", id="request leads elsewhere"),
+        pytest.param("UPDATE requests SET seq = 99", (), "@99, what no event says", id="request leads nowhere"),
+        pytest.param("UPDATE requests SET seq = 3", (), "@3, what no event says", id="request leads elsewhere"),
         pytest.param(
-            "UPDATE requests SET digest = 'x'", (), "not what event @1 says", id="request of other parameters"
+            "UPDATE requests SET digest = 'x'", (), "@1, what no event says", id="request of other parameters"
         ),
-        pytest.param("UPDATE requests SET agent = 'x'", (), "which is another's", id="request of another agent"),
+        pytest.param("UPDATE requests SET agent = 'x'", (), "what no event says", id="request of another agent"),
         pytest.param("DELETE FROM requests", (), "'r' of event @1 is missing", id="request gone"),
         pytest.param(
-            "INSERT INTO requests SELECT agent, 's', digest, seq FROM requests", (), "another's", id="request made up"
+            "INSERT INTO requests SELECT agent, 's', digest, seq FROM requests",
+            (),
+            "'s', event @1, what no event says",
+            id="request made up",
         ),
         pytest.param(
             "UPDATE blobs SET data = CAST(data || x'00' AS BLOB) WHERE size = 3",
