@@ -39,18 +39,18 @@ _C1 = re.compile(rb"[\x80-\x9f]")
 RUN: Final = re.compile(r"[^\x00-\x7f]+")
 """A run of characters beyond ASCII."""
 TIMES_MORE: Final = 4
-"""So many letters and signs must speak for a guess where one speaks against it."""
+"""So many characters must be as Latin texts have them, for one that is not."""
 
-_WORD = re.compile(r"[^\W\d_²³¹¼½¾ªºµ]+")
-_PART = re.compile(r"[A-ZÀ-ÖØ-ÞŠŽŒŸß]*[a-zà-öø-ÿšžœ]+|[A-ZÀ-ÖØ-ÞŠŽŒŸß]+|.")
-"""Of a word in camel case, each of its words."""
-_LATIN_LETTER = re.compile(r"[À-ÖØ-öø-ÿ]")
-_SIGN = re.compile(
-    r"(?<=[A-Za-z])’(?=[A-Za-z])|[€”’–—…•](?![@-~\x80-\U0010ffff])|(?<![^\x00-\x7f])[\xa0-\xbf](?![^\x00-\x7f])"
+_L, _N = "À-ÖØ-öø-ÿ", r"\x80-\U0010ffff"
+_LATIN = re.compile(
+    rf"(?<=[A-Za-z])’?[{_L}]{{1,2}}(?![{_N}])|(?<![{_N}])[«¿¡“‘]?[{_L}]{{1,2}}(?=[A-Za-z])"
+    rf"|(?<![{_N}])[{_L}\xa0-\xbf](?![{_N}])|(?<=[A-Za-z])’(?=[A-Za-z])"
+    rf"|(?<![{_N}])[«“]?[{_L}]?[\xa0-\xbf€”’–—…•](?![@-~{_N}])|(?<=[A-Za-z])[{_L}][»”](?![@-~{_N}])"
 )
-"""Signs as Latin text has them; before a letter the bytes of some would be half of a kanji."""
-
-_LATIN_SIGNS = re.compile(r"[¿¡«“‘’]?[À-ÖØ-öø-ÿ]*[€“”‘’–—…•\xa0§©«®°·»£]*")
+"""One letter or two beside one of ASCII, or one alone; signs, but not before a letter: there their bytes would be half
+of a kanji. What Cyrillic, Greek, kana or hanzi read as is in longer runs."""
+_OPENING = re.compile(rf"(?<![{_N}])[“‘](?![{_N}])")
+"""Says nothing, since most kanji begin so."""
 
 
 def marked(data: bytes) -> Encoding | None:
@@ -120,34 +120,7 @@ def guess(data: bytes) -> tuple[Legacy, bool]:
     encoding: Legacy = "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
     found = _NOT_ASCII.search(data)
     first = found.start() if found else 0
-    good, bad = _evidence(data[max(0, first - 256) : first + SAMPLE_BYTES].decode(encoding, "ignore"))
+    text = _OPENING.sub("", data[max(0, first - 256) : first + SAMPLE_BYTES].decode(encoding, "ignore"))
+    good = sum(len(piece[0]) for piece in _LATIN.finditer(text))
+    bad = sum(len(run) for run in RUN.findall(text)) - good
     return encoding, good > 0 and good >= TIMES_MORE * bad
-
-
-def _evidence(text: str) -> tuple[int, int]:
-    """What speaks for a Latin text and against it: letters in words that have as many of ASCII, signs at their places.
-
-    A letter alone between ASCII counts too: it is half of nothing. What Cyrillic, Greek, kana or hanzi read as
-    is in words without one letter of ASCII.
-    """
-    good = len(_SIGN.findall(text))
-    bad = 0
-    for word in _WORD.finditer(text):
-        if word[0].isascii():
-            continue
-        for part in _PART.findall(word[0]):
-            letters = len(_LATIN_LETTER.findall(part))
-            plain = sum(char.isascii() for char in part)
-            if letters and letters <= plain + 1 and (plain or len(word[0]) == 1):
-                good += letters
-            else:
-                bad += letters or not part.isascii()
-    bad += sum(len(run[0]) for run in RUN.finditer(text) if _odd(run[0]))
-    return good, bad
-
-
-def _odd(run: str) -> bool:
-    """Whether neighbours are not such as Latin text has: signs in a row with letters, or controls."""
-    if any("\x80" <= char <= "\x9f" for char in run):
-        return True
-    return len(run) > 1 and not run.isalpha() and not _LATIN_SIGNS.fullmatch(run)
