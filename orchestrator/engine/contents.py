@@ -13,13 +13,11 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
-from orchestrator.core.events.codec import tag_of
-from orchestrator.core.events.journal_maintenance import ContentRedacted, ContentsCollected
-from orchestrator.core.ids import Digest, show
+from orchestrator.core.ids import Digest
 from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.unified_diff import line_hunks
-from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Workers
 
 T = TypeVar("T")
@@ -133,28 +131,11 @@ class Contents:
         """As `get`. Raises VersionNotKept, naming `what`."""
         data = await self.get(digest)
         if data is None:
-            await self._refuse_removed(digest, what)
             raise VersionNotKept(
                 f"the content of {what} is not in the journal",
-                hint="Contents are kept from the first read or change on; read the file as it is now.",
+                hint="It was not kept then, or was redacted or collected since. Read the file as it is now.",
             )
         return data
-
-    async def _refuse_removed(self, digest: Digest, what: str) -> None:
-        """Say what took a content out, if something did. Raises VersionNotKept."""
-        removals = EventFilter(tags=(tag_of(ContentRedacted), tag_of(ContentsCollected)))
-        async for recorded in self._journal.events(removals):
-            match recorded.event:
-                case ContentRedacted(digest=removed, by=by) if removed == digest:
-                    done = f"redacted by {by}"
-                case ContentsCollected(digests=removed) if digest in removed:
-                    done = "removed by `journal collect`, since nothing needed it"
-                case _:
-                    continue
-            raise VersionNotKept(
-                f"the content of {what} was {done} ({show(recorded.seq)})",
-                hint="It is gone for good. Read the file as it is now.",
-            )
 
     # --- differences --------------------------------------------------------------------
 
