@@ -163,17 +163,17 @@ async def test_of_a_person(free: RunningDaemon) -> None:
     ("wanted", "code"),
     [
         pytest.param({}, "invalid_parameter", id="nothing said"),
-        pytest.param({"agent": "nobody"}, "invalid_parameter", id="an agent that never called"),
+        pytest.param({"agent": "nobody"}, "nothing_to_change", id="an agent that never called"),
         pytest.param({"since": "@9999"}, "invalid_parameter", id="ahead of the journal"),
         pytest.param({"since": 9999}, "invalid_parameter", id="a number ahead of the journal"),
         pytest.param({"until": 1_700_000_000_000}, "invalid_parameter", id="milliseconds"),
         pytest.param({"since": "yesterday"}, "invalid_parameter", id="no moment"),
         pytest.param({"globs": ["*.nothing"]}, "nothing_to_change", id="nothing fits"),
         pytest.param({"until": "2001-01-01"}, "nothing_to_change", id="long ago"),
-        pytest.param({"task": "@1"}, "invalid_parameter", id="no such task"),
-        pytest.param({"task": "@9999"}, "invalid_parameter", id="a task ahead of the journal"),
-        pytest.param({"session": "nope"}, "invalid_parameter", id="no such session"),
-        pytest.param({"session": "nope", "globs": ["*"]}, "invalid_parameter", id="no such session, and globs"),
+        pytest.param({"task": "@1"}, "nothing_to_change", id="no such task"),
+        pytest.param({"task": "@9999"}, "nothing_to_change", id="a task ahead of the journal"),
+        pytest.param({"session": "nope"}, "nothing_to_change", id="no such session"),
+        pytest.param({"session": "nope", "globs": ["*"]}, "nothing_to_change", id="no such session, and globs"),
     ],
 )
 async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[str, object], code: str) -> None:

@@ -36,7 +36,6 @@ from orchestrator.core.events.files import (
     ExternalBatchOpened,
     ExternalFileCreated,
 )
-from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.versions import VersionRow
@@ -84,11 +83,11 @@ class Undoer:
         return result.answer if len(selection.authors) == 1 else await self._described(caller, result)
 
     async def rollback(self, caller: Caller, call: Call, params: u.Rollback) -> u.RollbackAnswer:
-        selection = await self._selector.span(await self._filter(params))
+        selection = await self._selector.span(self._filter(params))
         return await self._described(caller, await self._undo(caller, call, params, selection))
 
-    async def _filter(self, params: u.Rollback) -> UndoFilter:
-        """What is to be undone; a misspelt name must not read as "nothing to undo". Raises ParameterInvalid."""
+    def _filter(self, params: u.Rollback) -> UndoFilter:
+        """What is to be undone. Raises ParameterInvalid."""
         wanted = UndoFilter(
             agent=params.agent,
             session=params.session,
@@ -103,21 +102,7 @@ class Undoer:
                 "is missing, and so is everything else that says what to roll back",
                 hint="Give at least one of agent, session, task, globs, since, until.",
             )
-        agent, session, task = wanted.agent, wanted.session, wanted.task
-        if agent not in (None, OUTSIDE) and not await self._did_anything(EventFilter(agent=agent)):
-            raise ParameterInvalid(
-                "agent", f"{agent!r} never called here", hint="Agents are named as `blame` shows them."
-            )
-        if session is not None and not await self._did_anything(EventFilter(session=session)):
-            hint = "journal_query names sessions; on the command line with --json."
-            raise ParameterInvalid("session", f"{session!r} did nothing here", hint=hint)
-        if task is not None and await self._s.notes.event(task, TaskBegun) is None:
-            hint = "journal_query with kind task_begun names tasks."
-            raise ParameterInvalid("task", f"{show(task)} is no task", hint=hint)
         return wanted
-
-    async def _did_anything(self, by: EventFilter) -> bool:
-        return bool(await self._s.journal.newest(by, limit=1))
 
     def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:
         if raw is None:
