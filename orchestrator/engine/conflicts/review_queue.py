@@ -34,7 +34,7 @@ from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import AppendBatch, NewEvent
-from orchestrator.ports.reviewers import Reviewer, ReviewFailure, ReviewReply, ReviewReplyInvalid
+from orchestrator.ports.reviewers import Reviewer, ReviewFailure, ReviewReply
 
 Work = Callable[[], Coroutine[Any, Any, int | None]]
 
@@ -43,17 +43,6 @@ PATIENCE = 2
 
 MOST_MESSAGE = 2000
 """Characters of a reviewer's words that are kept."""
-
-HINTS: Final[Mapping[str, str]] = {
-    "conflict_moved": "It is asked again, about the present lines.",
-    "daemon_restarted": "It is asked once more.",
-    "denied": 'Let agents of class "review" read the file in policy.toml, or resolve it yourself.',
-    "not_text": "Resolve it yourself: choose a side, or give the content.",
-    "review_reply_invalid": ReviewReplyInvalid.hint,
-    "reviewer_timeout": "Raise the route's deadline_s, or put a faster reviewer before it.",
-    "unknown_reviewer": "Add its [[reviewer]] table to policy.toml, or take it out of the route.",
-}
-"""For what fails by our doing; a reviewer's own failures bring theirs."""
 
 NOT_APPLIED: Final = "Nothing is applied. The next reviewer of the route is asked; after the last, a person decides."
 
@@ -257,8 +246,7 @@ class Reviewing:
 
 def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> ReviewFailed:
     message = escaped(message[:MOST_MESSAGE])[:MOST_MESSAGE]
-    hint = hint or HINTS.get(code, NOT_APPLIED)
-    return ReviewFailed(review=review.seq, conflict=conflict.seq, code=code, message=message, hint=hint)
+    return ReviewFailed(review=review.seq, conflict=conflict.seq, code=code, message=message, hint=hint or NOT_APPLIED)
 
 
 def _failure_of(error: Exception) -> tuple[str, str, str]:
