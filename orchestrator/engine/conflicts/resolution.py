@@ -79,12 +79,11 @@ class ConflictResolver:
         )
         choice = params.choice if params.choice in ("current", "proposed") else "content"
         try:
-            answer = await self._proposals.resolve(
+            return await self._proposals.resolve(
                 conflict, command, wanted, choice=choice, by=caller.agent, origin=caller.origin(call)
             )
         except StaleBase as error:
             raise ConflictMoved(conflict, f"{conflict.found.path} has changed meanwhile") from error
-        return _revived(conflict, answer)
 
     async def _open(self, number: Seq) -> Conflict:
         """The conflict, moved along with its file. Raises VersionUnknown, ConflictClosed."""
@@ -201,15 +200,6 @@ class ConflictResolver:
 
 def _on(params: ResolveConflict) -> Seq | None:
     return parse_seq(params.on, parameter="on") if params.on is not None else None
-
-
-def _revived(conflict: Conflict, answer: r.ChangeAnswer) -> r.ChangeAnswer:
-    """The answer, with a warning where the choice brings a deleted file back."""
-    if not conflict.gone or answer.status not in ("applied", "waiting"):
-        return answer
-    done = "this brought it back" if answer.status == "applied" else "this would bring it back"
-    warning = f"{conflict.found.path} had been deleted; {done}"
-    return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
 
 class NoProposal(
