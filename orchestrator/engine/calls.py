@@ -76,11 +76,10 @@ class CallService:
         leases: Leases,
         lifecycle: SessionLifecycle,
         renames: RenameTracker,
-        ready_to_write: Callable[[], Awaitable[None]],
     ) -> None:
         self._s, self._handlers = services, handlers
         self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
-        self._renames, self._ready_to_write = renames, ready_to_write
+        self._renames = renames
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
 
     async def answer(self, caller: Caller, call: Call) -> Result:
@@ -90,8 +89,6 @@ class CallService:
             self.check_authorized(caller)
             if call.operation.operator_only and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
-            if call.operation.writes:
-                await self._ready_to_write()
             if call.request_id is not None:
                 return await self._once(caller, call, call.request_id)
             return await self._handle(caller, call)

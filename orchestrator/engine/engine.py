@@ -106,7 +106,6 @@ class Engine:
         self._verification = Verification(journal, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
         self._follower = Follower(services, sets)
-        self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier)
         self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
@@ -192,7 +191,6 @@ class Engine:
             leases=self._leases,
             lifecycle=self.lifecycle,
             renames=renames,
-            ready_to_write=self._finish_start,
         )
 
     @asynccontextmanager
@@ -234,29 +232,10 @@ class Engine:
         await self._reviewing.resume()
 
     def _serve_reads_only(self, error: OrchestratorError) -> None:
-        """A start on a full disk: reads are answered; the first write that finds room does the rest of the start."""
+        """A start that the disk cut short: reads are answered; the next start does the rest."""
         self._effects.stop(f"the start could not be finished: {error.message}")
         self._observer.scanned = True
-        self._begun = not isinstance(error, DiskFull)  # after a failed sync only a restart knows what is on the disk
         self._log.error("only reads are served", error=error.message, hint=error.hint)
-
-    async def _finish_start(self) -> None:
-        """What a full disk kept the start from. Raises DiskFull as long as it is full."""
-        if self._begun:
-            return
-        async with self._beginning:
-            if self._begun:
-                return
-            try:
-                await self._recover_and_scan()
-            except Exception as error:
-                refused = refusal_in(error, "the start")
-                if refused is None:
-                    raise
-                raise refused from error
-            self._begun, self._effects.stopped = True, None
-            self._s.background.start(self._importer.keep)
-            self._log.info("there is room again: the start is finished, and writes go on")
 
     async def _expire(self) -> None:
         while True:

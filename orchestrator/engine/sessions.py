@@ -175,21 +175,17 @@ class SessionLifecycle:
     """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
 
     def __init__(self, notes: Notes, sessions: Sessions, noticer: StaleReadNotifier) -> None:
-        self._notes, self._noticer = notes, noticer
+        self._notes, self._sessions, self._noticer = notes, sessions, noticer
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
-        self._left = [session for session in sessions if session.open]  # when the last daemon ended
         self._connections = Counter[SessionId]()
         self._log = logger("engine")
 
     async def close_left(self) -> None:
-        """Note the end of the sessions that the last daemon left open, and that nobody has resumed meanwhile."""
-        while self._left:
-            session = self._left[-1]
-            if session.id not in self._connections:
-                origin = Origin(session=session.id, agent=session.agent)
-                await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
-            self._left.pop()
+        """Note the end of the sessions that the last daemon left open; before anybody is let in."""
+        for session in [session for session in self._sessions if session.open]:
+            origin = Origin(session=session.id, agent=session.agent)
+            await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
 
     async def opened(self, caller: Caller, client: str) -> None:
         """Note that a session opened, or was resumed."""
