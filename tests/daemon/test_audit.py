@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.ids import written
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.ocsf import problems
 from tests.extensions.packages import PLUGINS
@@ -246,9 +246,9 @@ async def exported(person: FileAccess, *, limit: int = 7, **filters: Any) -> str
 
 
 def exported_by_the_command_line(daemon: RunningDaemon) -> str:
-    command = [sys.executable, "-m", "orchestrator", "journal", "export"]
-    workspace = ("--workspace", str(daemon.workspace))
-    return subprocess.run([*command, *workspace], env=daemon.env, check=True, capture_output=True, text=True).stdout
+    code, text = cli(daemon, "journal", "export")
+    assert code == 0, text
+    return text
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -15,6 +13,7 @@ from orchestrator.api.history import BlameAnswer, BlamedLines
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.servers.blocks import text_block
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import save
 
@@ -268,8 +267,9 @@ async def test_the_same_after_a_restart(daemon: RunningDaemon) -> None:
 
 
 def said(daemon: RunningDaemon, *arguments: str) -> str:
-    command = [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace)]
-    return subprocess.run(command, env=daemon.env, check=True, capture_output=True, text=True, timeout=60).stdout
+    code, text = cli(daemon, *arguments)
+    assert code == 0, text
+    return text
 
 
 async def test_the_command_line_shows_each_line_with_its_author(daemon: RunningDaemon) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.core.characters import shows
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 
 INVISIBLE = "\x7f\x9b\x85\u3164\uffa0\u115f\u2800\u200b\u202e\u2028\U000e0041"
@@ -20,19 +19,6 @@ NAME = "a\u3164b\u2800.txt"
 """A name that the name rule lets pass."""
 
 
-def run(daemon: RunningDaemon, *arguments: str) -> str:
-    """What a command prints on either stream."""
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace)],
-        env=daemon.env,
-        capture_output=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-    return done.stdout.decode() + done.stderr.decode()
-
-
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
     base = tmp_path_factory.mktemp("printed")
@@ -40,7 +26,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
     (base / "work" / NAME).write_text(f"one {INVISIBLE} two\n")
     with running(base) as daemon:
         new = f"three {INVISIBLE}"
-        assert "applied" in run(daemon, "edit", NAME, "--search", "one", "--replace", new, "--reason", INVISIBLE)
+        assert "applied" in cli(daemon, "edit", NAME, "--search", "one", "--replace", new, "--reason", INVISIBLE)[1]
         yield daemon
 
 
@@ -63,14 +49,12 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
 def test_every_printed_character_shows(
     daemon: RunningDaemon, arguments: tuple[str, ...], form: tuple[str, ...]
 ) -> None:
-    if arguments[:2] == ("journal", "export") and form:
-        form = ("--format", "jsonl")
-    printed = run(daemon, *arguments, *form)
+    _, printed = cli(daemon, *arguments, *form)
     assert printed
     assert [c for c in printed if not shows(c) and c not in "\n\t"] == []
 
 
 def test_json_holds_the_same_text(daemon: RunningDaemon) -> None:
-    text = json.loads(run(daemon, "open", NAME, "--json"))["text"]
+    text = json.loads(cli(daemon, "open", NAME, "--json")[1])["text"]
     assert text == (Path(daemon.workspace) / NAME).read_text()
     assert set(INVISIBLE) <= set(text)
