@@ -28,7 +28,7 @@ Checksum = NewType("Checksum", str)
 AgentName = NewType("AgentName", str)
 SessionId = NewType("SessionId", str)
 
-_SEQ = re.compile(r"@?([0-9]{1,18})\Z")
+_SEQ = re.compile(r"(@?)([0-9]{1,18})\Z")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 
 _RESERVED = re.compile(r"(person|class|reviewer):|(outside|unnamed|found|policy|daemon|person)\Z", re.IGNORECASE)
@@ -49,7 +49,7 @@ def parse_seq(raw: str | int, *, parameter: str = "version") -> Seq:
     match = _SEQ.match(str(raw)) if not isinstance(raw, bool) else None
     if match is None:
         raise ParameterInvalid(parameter, f"{raw!r} is not a version; write it as '@42'")
-    return Seq(int(match[1]))
+    return Seq(int(match[2]))
 
 
 def parse_digest(raw: str) -> Digest | None:
@@ -57,7 +57,6 @@ def parse_digest(raw: str) -> Digest | None:
     return Digest(raw) if _DIGEST.match(raw) else None
 
 
-_POSITION = re.compile(r"(@?)([0-9]{1,18})")
 _HINT = "A time is written as '2026-11-21T09:30:00+01:00' (without a zone: UTC), a position as '@42'."
 
 
@@ -79,7 +78,7 @@ def parse_timestamp(raw: str | int, *, parameter: str, head: int) -> Timestamp:
     A time without a zone is UTC, a date alone its first moment. Raises ParameterInvalid.
     """
     text = str(raw)
-    if position := _POSITION.fullmatch(text):
+    if position := _SEQ.match(text):
         seq = Seq(int(position[2]))
         if seq > head and not position[1]:
             raise ParameterInvalid(

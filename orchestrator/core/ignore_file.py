@@ -77,18 +77,10 @@ def as_bytes(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-def _rules(data: bytes) -> tuple[str, ...]:
-    """The rules in order, without those that a later line repeats."""
+def _rules(data: bytes) -> list[str]:
+    """The rules in order."""
     lines = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
-    rules: dict[str, None] = {}
-    for line in lines:
-        rule = _trimmed(line.removesuffix("\r"))
-        if rule and not line.startswith("#"):
-            body = rule.removeprefix("!")
-            rules.pop(body, None)
-            rules.pop("!" + body, None)
-            rules[rule] = None
-    return tuple(rules)
+    return [rule for line in lines if not line.startswith("#") and (rule := _trimmed(line.removesuffix("\r")))]
 
 
 def _trimmed(line: str) -> str:

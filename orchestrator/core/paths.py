@@ -116,14 +116,12 @@ def _check(raw: str, text: str, *, may_create: bool) -> None:
     if (bad := _bad_character(text)) is not None:
         why = f"contains the character U+{ord(bad):04X} ({unicodedata.category(bad)})"
         raise PathInvalid(shown, why, hint="Names contain no control, format or line-breaking characters.")
-    if (size := len(text.encode())) > PATH_BYTES:
-        raise PathTooLong(shown, f"{size} bytes, of at most {PATH_BYTES}")
     if "." in components or ".." in components:
         raise PathNotCanonical(shown, "contains a '.' or '..' component")
-    if (size := max(len(component.encode()) for component in components)) > COMPONENT_BYTES:
-        raise PathTooLong(shown, f"a name of {size} bytes, of at most {COMPONENT_BYTES}")
-    if len(components) > COMPONENTS:
-        raise PathTooLong(shown, f"{len(components)} components, of at most {COMPONENTS}")
+    longest = max(len(component.encode()) for component in components)
+    if longest > COMPONENT_BYTES or len(components) > COMPONENTS or len(text.encode()) > PATH_BYTES:
+        most = f"{PATH_BYTES} bytes in at most {COMPONENTS} components of at most {COMPONENT_BYTES}"
+        raise PathTooLong(shown, f"a path has at most {most}")
     if "" in components and not _URL.match(text):
         raise PathNotCanonical(shown, "contains an empty component ('//')")
     if "" in components and may_create:

@@ -99,14 +99,12 @@ def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] 
     try:
         lifted = upcast(tag, payload, upcasts) if tag in upcasts else payload
         return _DECODER.decode(lifted)
-    except msgspec.ValidationError as error:
-        if tag not in BY_TAG and tag not in upcasts:
+    except ValueError as error:  # no JSON, not what its tag says, or an upcast's
+        if isinstance(error, msgspec.ValidationError) and tag not in BY_TAG and tag not in upcasts:
             raise JournalTooNew(
                 f"event @{seq} is of kind {tag!r}, which this program does not know",
                 hint="Run a newer version of the program on this journal.",
             ) from error
-        raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
-    except ValueError as error:  # no JSON, or an upcast's
         raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
 
 
