@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -39,7 +40,7 @@ from orchestrator.offline import opened, read_policy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
-from orchestrator.review.reviewer_pool import Reviewers
+from orchestrator.review.reviewer_pool import Reviewers, program_reviewer
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
@@ -211,13 +212,14 @@ class Daemon:
 
     def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         """Of the policy; tests give the daemon others here."""
-        return Reviewers(
-            lambda: services.permissions.policy,
+        program = partial(
+            program_reviewer,
             clock=services.clock,
             environment=os.environ,
             variables_fd=self._config.variables_fd,
             workspace=self._config.workspace,
         )
+        return Reviewers(lambda: services.permissions.policy, program)
 
     # --- the outside --------------------------------------------------------------------
 

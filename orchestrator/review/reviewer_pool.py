@@ -34,19 +34,9 @@ from orchestrator.review.replies import MOST_ANSWER_BYTES, SCHEMA
 class Reviewers(Mapping[str, Reviewer]):
     """By name; follows the policy when that is loaded anew."""
 
-    def __init__(
-        self,
-        policy: Callable[[], Policy],
-        *,
-        clock: Clock,
-        environment: Mapping[str, str],
-        variables_fd: int | None,
-        workspace: str,
-    ) -> None:
-        self._policy = policy
-        self._program = partial(
-            program_reviewer, clock=clock, environment=environment, variables_fd=variables_fd, workspace=workspace
-        )
+    def __init__(self, policy: Callable[[], Policy], program: Callable[[ProgramSettings], Reviewer]) -> None:
+        """`program` makes the reviewer that a program is."""
+        self._policy, self._program = policy, program
         self._made: dict[str, tuple[ReviewerSettings, Reviewer]] = {}
 
     def __getitem__(self, name: str) -> Reviewer:
@@ -55,7 +45,8 @@ class Reviewers(Mapping[str, Reviewer]):
             raise KeyError(name)
         made = self._made.get(name)
         if made is None or made[0] != settings:  # with other settings it counts its costs anew
-            made = self._made[name] = (settings, self._make(settings))
+            reviewer = HumanReviewer() if isinstance(settings, HumanSettings) else self._program(settings)
+            made = self._made[name] = (settings, reviewer)
         return made[1]
 
     def __iter__(self) -> Iterator[str]:
@@ -63,9 +54,6 @@ class Reviewers(Mapping[str, Reviewer]):
 
     def __len__(self) -> int:
         return len(self._policy().reviewers)
-
-    def _make(self, settings: ReviewerSettings) -> Reviewer:
-        return HumanReviewer() if isinstance(settings, HumanSettings) else self._program(settings)
 
 
 class HumanReviewer:
