@@ -73,17 +73,14 @@ def _path(rows: Rows, head: str) -> str:
 
 
 def _ends(rows: Rows, at: int) -> bool:
+    """Whether a row is of the frame, of the next hunk or file, or a fence behind which nothing of the patch comes."""
     row = rows.rows[at]
-    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at)
-
-
-def _closing(rows: Rows, at: int) -> bool:
-    """Whether a fence is here behind which nothing more of the patch comes."""
-    return plain_fence(rows.rows[at]) and rows.last_of_a_patch <= at
+    if row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END}:
+        return True
+    return plain_fence(row) and rows.last_of_a_patch <= at
 
 
 def _added(rows: Rows) -> FilePatch:
-    top = rows.at
     path = _path(rows, ADD)
     lines: list[str] = []
     while rows.at < len(rows) and not _ends(rows, rows.at):
@@ -96,8 +93,6 @@ def _added(rows: Rows) -> FilePatch:
         lines.pop()
     if rows.row.strip() == LAST:
         rows.at += 1
-    if lines and rows.row.startswith("@@"):
-        raise rows.refused("an added file has no hunks", top)
     return FilePatch(None, path, (), whole="".join("\n" if line == "\n" else f"{line}\n" for line in lines))
 
 
