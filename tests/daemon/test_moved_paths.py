@@ -1,4 +1,4 @@
-"""Calls that name a file by the path it was moved from: they are refused, and say where it is."""
+"""Calls that name a file by the path it was moved from: edits follow it, all others say where it is."""
 
 from __future__ import annotations
 
@@ -29,13 +29,54 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
         yield started
 
 
+EDITS = [
+    pytest.param(Replacement(search="return 2", replace="return 3"), id="search"),
+    pytest.param(Replacement(start=6, end=6, expect="    return 2", replace="    return 3"), id="lines"),
+    pytest.param(Replacement(symbol="two", content="def two():\n    return 3\n"), id="symbol"),
+]
+
+
+@pytest.mark.parametrize("named", [pytest.param(False, id="no base"), pytest.param(True, id="a base")])
+@pytest.mark.parametrize("change", EDITS)
+async def test_an_edit_follows_the_file(daemon: RunningDaemon, change: Replacement, named: bool) -> None:
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        read = await bob.read_file("f.py")
+        moved = await alice.move_file("f.py", "d/g.py")
+        answer = await bob.edit_file("f.py", [change], base=read.version_id if named else None)
+        assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["d/g.py"])
+        assert answer.warnings == (f"f.py was moved to d/g.py at {moved.version_id}; the change is of that file now",)
+    assert (daemon.workspace / "d/g.py").read_text() == CODE.replace("return 2", "return 3")
+    assert not (daemon.workspace / "f.py").exists()
+
+
+async def test_an_edit_follows_a_rename_from_outside(daemon: RunningDaemon) -> None:
+    async with daemon.client("bob") as bob, daemon.client() as person:
+        await bob.read_file("f.py")
+        await seen(person, daemon.workspace)
+        (daemon.workspace / "f.py").rename(daemon.workspace / "g.py")
+        await seen(person, daemon.workspace)
+        answer = await bob.edit_file("f.py", [Replacement(search="return 2", replace="return 3")])
+        assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["g.py"])
+
+
+async def test_an_edit_does_not_follow_into_what_policy_denies(base: Path) -> None:
+    rule = '[[rule]]\nname = "no"\nagents = ["bob"]\nactions = ["write"]\npaths = ["d/**"]\nverdict = "deny"\n'
+    for folder in ("state", "work"):
+        (base / folder).mkdir(mode=0o700)
+    (base / "state/policy.toml").write_text(OPEN + rule)
+    (base / "work/f.py").write_text(CODE)
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+            await bob.read_file("f.py")
+            await alice.move_file("f.py", "d/g.py")
+            with pytest.raises(RemoteError) as refused:
+                await bob.edit_file("f.py", [Replacement(search="return 2", replace="return 3")])
+            assert refused.value.code == "denied"
+        assert (daemon.workspace / "d/g.py").read_text() == CODE
+
+
 Call = Callable[[FileAccess, str], Awaitable[Any]]
-EDIT = [Replacement(search="return 2", replace="return 3")]
-PATCH = "--- a/f.py\n+++ b/f.py\n@@ -6,1 +6,1 @@\n-    return 2\n+    return 3\n"
 REFUSED = [
-    pytest.param(lambda bob, at: bob.edit_file("f.py", EDIT), id="edit"),
-    pytest.param(lambda bob, at: bob.edit_file("f.py", EDIT, base=at, preview=True), id="edit with a base"),
-    pytest.param(lambda bob, at: bob.apply_patch(PATCH), id="patch"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="truncate"), id="write"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="truncate", base=at), id="write with a base"),
     pytest.param(lambda bob, at: bob.write_file("f.py", "x\n", mode="append"), id="append"),
@@ -61,17 +102,6 @@ async def test_a_refusal_names_the_new_path(daemon: RunningDaemon, call: Call) -
         assert "d/g.py" in error.hint
     assert [path.name for path in daemon.workspace.iterdir()] == ["d"]
     assert (daemon.workspace / "d/g.py").read_text() == CODE
-
-
-async def test_a_rename_from_outside_is_named_too(daemon: RunningDaemon) -> None:
-    async with daemon.client("bob") as bob, daemon.client() as person:
-        await bob.read_file("f.py")
-        await seen(person, daemon.workspace)
-        (daemon.workspace / "f.py").rename(daemon.workspace / "g.py")
-        await seen(person, daemon.workspace)
-        with pytest.raises(RemoteError) as refused:
-            await bob.edit_file("f.py", EDIT)
-        assert (refused.value.code, refused.value.details["moved_to"]) == ("not_found", "g.py")
 
 
 async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: RunningDaemon) -> None:

@@ -53,17 +53,33 @@ async def test_a_whole_file_needs_to_be_seen_whole(open_to_all: RunningDaemon) -
 
 
 @pytest.mark.parametrize("patch", [PATCH, BEGIN.format(path="a.txt")], ids=["unified", "begin patch"])
-async def test_a_patch_names_where_its_file_was_moved(open_to_all: RunningDaemon, patch: str) -> None:
+async def test_a_patch_follows_a_file_that_was_moved(open_to_all: RunningDaemon, patch: str) -> None:
     async with open_to_all.client("alice") as alice, open_to_all.client("bob") as bob:
-        await alice.read_file("a.txt")
+        read = await alice.read_file("a.txt")
         await bob.move_file("a.txt", "b.txt")
-        await bob.move_file("b.txt", "d/c.txt")
-        with pytest.raises(RemoteError) as moved:
-            await alice.apply_patch(patch)
-        assert (moved.value.code, moved.value.details["moved_to"]) == ("not_found", "d/c.txt")
-        assert (await alice.apply_patch(patch.replace("a.txt", "d/c.txt"))).status == "applied"
+        last = await bob.move_file("b.txt", "d/c.txt")
+        answer = await alice.apply_patch(patch)
+        assert answer.status == "applied"
+        assert [path.path for path in answer.paths] == ["d/c.txt"]
+        assert "a.txt was moved to d/c.txt" in answer.warnings[0]
+        assert last.status == "applied"
+        with pytest.raises(RemoteError) as twice:
+            await alice.apply_patch(patch, base=read.version_id)
+        assert twice.value.code == "nothing_to_change"
     assert (open_to_all.workspace / "d/c.txt").read_text() == "one\nTWO\nthree\n"
     assert not (open_to_all.workspace / "a.txt").exists()
+
+
+async def test_one_who_did_not_see_what_was_moved_must_quote_it_exactly(open_to_all: RunningDaemon) -> None:
+    async with open_to_all.client("alice") as alice, open_to_all.client("bob") as bob:
+        await bob.move_file("a.txt", "b.txt")
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch(PATCH.replace("-two", "-Two"))
+        assert refused.value.code == "base_required"
+        assert "b.txt" in refused.value.message
+        answer = await alice.apply_patch(PATCH)
+        assert (answer.status, answer.paths[0].path) == ("applied", "b.txt")
+        assert "a.txt was moved to b.txt" in answer.warnings[0]
 
 
 async def test_a_patch_of_several_names_the_file_that_was_moved(open_to_all: RunningDaemon) -> None:

@@ -165,7 +165,7 @@ class RenameTracker:
     def __init__(self, services: Services) -> None:
         self._s = services
 
-    async def _follow(self, caller: Caller, path: WorkspacePath) -> Renamed | None:
+    async def follow(self, caller: Caller, path: WorkspacePath) -> Renamed | None:
         """Where the file of a path with nothing at it was moved to; None where the caller may not read that."""
         known: set[WorkspacePath] = set()
         here = path
@@ -179,6 +179,25 @@ class RenameTracker:
         if at is None or here in known or not self._s.permissions.readable(caller, here):
             return None
         return Renamed(here, at)
+
+    async def base_of(self, request: ChangeRequest, old: WorkspacePath, new: WorkspacePath) -> p.Version | None:
+        """The base of a change of a file that was moved: the caller's, as a content that the file had since too."""
+        base = request.base
+        if isinstance(base, str) and parse_digest(base) is not None:
+            return base
+        if base is None:
+            session = self._s.state.sessions.get(request.caller.session)
+            seen = session.seen.get(old) if session and new not in session.seen else None
+            if seen is None or seen.newest is None:
+                return None
+            at = seen.newest
+        else:
+            at = parse_seq(base, parameter="base")
+            if at > self._s.journal.head:
+                return base
+        row = await self._s.journal.version_at(old, at)
+        digest = row.digest if row is not None else None
+        return digest if digest and await self._s.journal.version_with(new, digest) else base
 
     async def moved_to(self, path: WorkspacePath, *, after: int) -> Renamed | None:
         """Where the file that was at a path at `after` was moved to since, step by step; None if it was not.
@@ -205,7 +224,7 @@ class RenameTracker:
         """Let a refusal say where the file was moved to, if that is why it is not there."""
         if type(error) is not FileNotFound or "moved_to" in error.details:
             return
-        followed = await self._follow(caller, WorkspacePath(error.details["path"]))
+        followed = await self.follow(caller, WorkspacePath(error.details["path"]))
         if followed is not None:
             error.message += f"; it was moved to {followed.path} at {show(followed.at)}"
             error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}

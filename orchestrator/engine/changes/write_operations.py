@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from anyio import to_thread
 
@@ -13,7 +15,7 @@ from orchestrator.core.decisions.commands import Command, CreateDirectory, Delet
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import Denied, FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import Action, EditRules
 from orchestrator.core.text.forms.hunks import FilePatch, ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
@@ -41,7 +43,8 @@ class Writer:
         path = self._s.paths.file(params.path)
         rules = self._s.permissions.policy.edits
         changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
-        return await self._edit(ChangeRequest.of(caller, call, params), "write", Edit(path=path, changes=changes))
+        request = ChangeRequest.of(caller, call, params)
+        return await self._edit(request, "write", path, params.path, lambda now: Edit(path=now, changes=changes))
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
         parsed, request, named = await _parsed(params), ChangeRequest.of(caller, call, params), params.path
@@ -56,12 +59,27 @@ class Writer:
             return await self._write(request, raw, patch.whole, "truncate", fenced=True)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.permissions.policy.edits.fuzzy
-        return await self._edit(request, action, Patch.of(self._s.paths.file(raw), patch, fuzzy=fuzzy))
+        path = self._s.paths.file(raw)
+        return await self._edit(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
 
-    async def _edit(self, request: ChangeRequest, action: Action, command: Command) -> r.ChangeAnswer:
-        self._permissions.refuse_early(request.caller, PermissionCheck(action, command.paths[0]))
-        await self._renames.refuse(request.caller, command.paths[0])
-        return await self._pipeline.change(command, request)
+    async def _edit(
+        self,
+        request: ChangeRequest,
+        action: Action,
+        path: WorkspacePath,
+        raw: str,
+        command: Callable[[WorkspacePath], Command],
+    ) -> r.ChangeAnswer:
+        """Change a file; one that was moved is changed where it is now, and the answer says so."""
+        self._permissions.refuse_early(request.caller, PermissionCheck(action, path))
+        moved = await self._renames.follow(request.caller, path)
+        if moved is None:
+            return await self._pipeline.change(command(path), request)
+        self._permissions.refuse_early(request.caller, PermissionCheck(action, moved.path))
+        base = await self._renames.base_of(request, path, moved.path)
+        answer = await self._pipeline.change(command(moved.path), msgspec.structs.replace(request, base=base))
+        warning = f"{raw} was moved to {moved.path} at {show(moved.at)}; the change is of that file now"
+        return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
     def _named(self, path: str | None, patch: FilePatch) -> str:
         """The one file that a call and its patch name. Raises ParameterInvalid."""
