@@ -172,3 +172,17 @@ async def test_a_secret_in_utf_16_is_as_hidden_as_any(daemon: RunningDaemon) -> 
                 await alice.edit_file(f"hidden/{name}", [Replacement(search="needle –", replace="日")])
         found = await alice.search_content("needle")
         assert (found.hits, found.total) == ((), 0)
+
+
+async def test_a_damaged_line_comes_back_as_it_was(daemon: RunningDaemon) -> None:
+    """Onto later work, too: what is undone has its own bytes, never the sign that is shown for them."""
+    file = daemon.workspace / "a.txt"
+    before = "größe äöü 日本\n".encode() + b"a \xff b\nc\nd\ne\n"
+    file.write_bytes(before)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file("a.txt")
+        gone = await alice.edit_file("a.txt", [Replacement(search="a \ufffd b", replace="whole")])
+        await bob.edit_file("a.txt", [Replacement(search="d\ne", replace="d\nE")])
+        answer = await alice.revert(gone.change or "")
+    assert file.read_bytes() == before.replace(b"d\ne", b"d\nE")
+    assert answer.status == "applied"

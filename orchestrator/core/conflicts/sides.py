@@ -84,7 +84,7 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         Where it holds nothing (it may have been deleted) they are as proposed.
         """
         like = self.current if self.current.lines else self.proposed
-        return splice(with_runs_of(like, *self), edits_between(like, lines, self._ended()))
+        return splice(with_runs_of(like, *self), edits_between(like, lines, self._ended()), *self)
 
     def same_conflict(self, newer: Sides) -> bool:
         """Whether the regions only moved, so that a choice for the one is the same choice for the other.

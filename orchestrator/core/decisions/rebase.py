@@ -161,7 +161,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if isinstance(merged, MergeConflict):
         return facts.conflict(_encoded(new, facts.path), merged.regions, merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
-    after = splice(current, edits_between(current, merged.lines, final or not current.lines))
+    after = splice(current, edits_between(current, merged.lines, final or not current.lines), new, old)
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
         if not removed_already(texts):

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal
 
 import msgspec
@@ -262,7 +262,7 @@ def new_document(text: str, encoding: Encoding = "utf-8") -> Document:
     return Document(tuple(lines), tuple(ends), encoding)
 
 
-def splice(doc: Document, edits: Sequence[Edit]) -> Document:
+def splice(doc: Document, edits: Sequence[Edit], *others: Document) -> Document:
     r"""Put edits in place. They are in the document's coordinates, ascending, and do not overlap.
 
     Untouched lines keep their endings. A new line takes the ending of the line that it replaces,
@@ -271,6 +271,7 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
     ending if the old last line had one, or as the edit says; an empty document counts as ended.
     One byte outside the edits may change: where a removal would join a line ended by `\r` to an
     empty one ended by `\n`, the former gets `\r\n`, or the two would be read as one.
+    `others`: versions of the same file, whose damaged lines may come back.
     Raises ValueError for edits out of order, out of range, or with a line ending in a line.
     """
     _check(doc, edits)
@@ -310,7 +311,7 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), doc.encoding, _kept(doc, edits), doc.runs)
+    return Document(tuple(lines), tuple(ends), doc.encoding, _kept(doc, edits, others), doc.runs)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -365,16 +366,19 @@ def _near(ends: Sequence[str], otherwise: str) -> str:
     return next((end for end in reversed(ends[-2:]) if end), otherwise)
 
 
-def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
+def _kept(doc: Document, edits: Sequence[Edit], others: Sequence[Document]) -> dict[int, bytes]:
     """The bytes of damaged lines beside the edits, and of those in an edit whose new lines hold damage, too."""
     kept: dict[int, bytes] = {}
+    spare = [raw for other in others if other.encoding == doc.encoding for raw in other.kept.values()]
     at = shift = 0
-    for edit in (*edits, Edit(len(doc.lines), 0, ())) if doc.kept else ():
+    for edit in (*edits, Edit(len(doc.lines), 0, ())) if doc.kept or spare else ():
         kept |= {line + shift: doc.kept[line] for line in range(at, edit.start) if line in doc.kept}
         at = edit.start + edit.length
         lost = [doc.kept[line] for line in range(edit.start, at) if line in doc.kept]
         for line, new in enumerate(edit.lines, edit.start + shift):
-            if lost and DAMAGE in new:
-                kept[line] = next((raw for raw in lost if raw.decode("utf-8", "replace") == new), lost[0])
+            if DAMAGE in new:
+                same = (raw for raw in (*lost, *spare) if raw.decode("utf-8", "replace") == new)
+                if (raw := next(chain(same, lost), None)) is not None:
+                    kept[line] = raw
         shift += len(edit.lines) - edit.length
     return kept
