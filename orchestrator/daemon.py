@@ -204,7 +204,7 @@ class Daemon:
             facts=facts,
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
-            keeper=SqliteMaintenance(journal, clock=clock),
+            keeper=SqliteMaintenance(journal),
             reviewers=self._reviewers(services),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )

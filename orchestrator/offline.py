@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
 from orchestrator.api.processes import hold_root, hold_state
-from orchestrator.core.errors import PolicyInvalid, plural
+from orchestrator.core.errors import JournalBehind, PolicyInvalid, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.chain import parse_checkpoint
 from orchestrator.core.events.codec import tags_with
@@ -29,7 +29,7 @@ from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
-from orchestrator.journal.maintenance import STREAM as JOURNAL
+from orchestrator.journal.sqlite import STREAM as JOURNAL
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
@@ -120,13 +120,13 @@ async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
     """
     file, path = HighWaterMarkFile(_mark(workspace)), Path(state_dir)
     with held(workspace, state_dir):
-        known = file.read_if_readable()
+        known = None
+        with suppress(JournalBehind):
+            known = file.read()
         now_ms = SystemClock().now_ms()
         aside = set_unnamed_contents_aside(path, now_ms=now_ms) if (path / "journal.db").exists() else None
         async with _opened(state_dir) as journal, AsyncExitStack() as stack:
             head = journal.head
-            if known is not None and journal.is_at(known):
-                return k.JournalReplaced(message="the journal is not behind; nothing was done", files=0)
             places = locations.own_places(state_dir)
             services, *_ = await opened(stack, journal, workspace, state_dir=state_dir, places=places)
             event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))

@@ -44,10 +44,9 @@ class Manifest(msgspec.Struct, frozen=True):
     journal: str
     head: int
     head_hash: str  # hex
-    made_at: int  # ms since the epoch
 
 
-def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
+def make_backup(state_dir: Path, target: Path) -> BackupAnswer:
     """Copy a journal, in use or not, into a new folder, and check the copy. Blocking.
 
     Writers are not held up. Nothing may be collected or archived meanwhile.
@@ -72,7 +71,7 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupAnswer:
                     hint="`orchestrator journal verify` says more; this backup was removed.",
                 )
             sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
-            manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
+            manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash))
             publish(msgspec.json.format(manifest, indent=1) + b"\n", target / f"{MANIFEST}.part", target / MANIFEST)
             sync_above(target)
     except BaseException as error:

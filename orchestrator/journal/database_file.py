@@ -96,10 +96,6 @@ def open_reader(path: Path) -> sqlite3.Connection:
         return connection
 
 
-DATABASE_FILES = 4
-"""Descriptors of one connection: the database, its log, the log's index, a temporary file."""
-
-
 def _connect(place: Path | str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S)
 
@@ -138,7 +134,7 @@ def lacking_descriptor(what: str) -> OrchestratorError | None:
     """SQLite does not say why it could not open a file: as many descriptors as a database takes show it."""
     with ExitStack() as opened:
         try:
-            for _ in range(DATABASE_FILES):
+            for _ in range(4):  # the database, its log, the log's index, a temporary file
                 opened.callback(os.close, os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         except OSError as error:
             return system_trouble(error, what)

@@ -74,13 +74,6 @@ class HighWaterMarkFile:
             hint="`orchestrator journal adopt` goes on with the journal as it is.",
         )
 
-    def read_if_readable(self) -> HighWaterMark | None:
-        """For whoever goes on with the journal as it is."""
-        try:
-            return self.read()
-        except JournalBehind:
-            return None
-
     def write(self, mark: HighWaterMark) -> None:
         """Put it in place, whole and synced. Raises OSError."""
         with self._lock:

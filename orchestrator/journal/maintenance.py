@@ -27,12 +27,10 @@ from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, archived_end, write_segment
-from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.sqlite import STREAM, SqliteJournal
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import AppendBatch, ArchivedFile, Collected, NewEvent
-from orchestrator.ports.machine import Clock
 
-STREAM = "journal"
 MOST_CONTENTS = 500
 """Named by one ContentsCollected."""
 
@@ -42,8 +40,8 @@ T = TypeVar("T")
 class SqliteMaintenance:
     """Keeps one open journal."""
 
-    def __init__(self, journal: SqliteJournal, *, clock: Clock, most_events: int = MOST_EVENTS) -> None:
-        self._journal, self._clock, self._most = journal, clock, most_events
+    def __init__(self, journal: SqliteJournal, *, most_events: int = MOST_EVENTS) -> None:
+        self._journal, self._most = journal, most_events
         self._state_dir = journal.state_dir
         self._folder = journal.state_dir / ARCHIVE
         self._one_at_a_time = anyio.Lock()
@@ -145,8 +143,7 @@ class SqliteMaintenance:
 
     async def backup(self, directory: str) -> BackupAnswer:
         async with self._one_at_a_time:
-            work = partial(make_backup, self._state_dir, Path(directory), made_at=self._clock.now_ms())
-            return await to_thread.run_sync(work)
+            return await to_thread.run_sync(make_backup, self._state_dir, Path(directory))
 
     # --- small things -------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from anyio import CancelScope, to_thread
 from orchestrator.core.errors import (
     DiskFull,
     EventArchived,
-    JournalBehind,
     JournalChanged,
     JournalCorrupt,
     VersionUnknown,
@@ -31,7 +30,7 @@ from orchestrator.core.events.journal_maintenance import ContentRedacted, Payloa
 from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, open_writer, sql
-from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
+from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signatures import KeyFile
@@ -132,16 +131,6 @@ class SqliteJournal(JournalReader):
         except BaseException:
             connection.close()
             raise
-
-    # --- for its maintenance -----------------------------------------------------------------
-
-    def is_at(self, mark: HighWaterMark) -> bool:
-        """Whether the journal reaches a mark, by the same events. Blocking."""
-        try:
-            require_at_least(mark, self._lookup, self._archive)
-        except JournalBehind:
-            return False
-        return True
 
     # --- opening and closing ------------------------------------------------------------
 

@@ -191,7 +191,7 @@ async def _living(
             services,
             facts=facts,
             signer=KeyFile(state_dir),
-            keeper=SqliteMaintenance(journal, clock=clock),
+            keeper=SqliteMaintenance(journal),
             reviewers={},
         )
         async with engine.running():

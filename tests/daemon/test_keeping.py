@@ -153,7 +153,7 @@ async def test_a_journal_from_an_old_backup_is_refused_until_it_is_adopted(daemo
         assert (daemon.workspace / "gone.txt").read_text() == "x\n"
     daemon.stop()
     code, again = command(daemon, "journal", "adopt")
-    assert (code, again["files"], "nothing was done" in again["message"]) == (0, 0, True)
+    assert (code, again["files"]) == (0, 0)
 
 
 async def test_what_nobody_may_read_is_not_kept_where_a_journal_is_adopted(daemon: RunningDaemon) -> None:

@@ -50,10 +50,10 @@ async def with_content(opened: Open) -> SqliteJournal:
 
 async def test_a_backup(opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = await with_content(opened)
-    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    await SqliteMaintenance(journal, most_events=4).archive(Seq(4), Origin())
     (tmp_path / "backups").mkdir()
     durable = DurableFiles(tmp_path / "backups", monkeypatch)
-    make_backup(state_dir, tmp_path / "backups" / "copy", made_at=1)
+    make_backup(state_dir, tmp_path / "backups" / "copy")
     made = files_in(tmp_path / "backups")
     assert {name.split("/")[1] for name in made} >= {"journal.db", "archive", "blobs", MANIFEST}
     assert durable.left() == made
@@ -63,7 +63,7 @@ async def test_a_restored_backup(
     opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = await with_content(opened)
-    make_backup(state_dir, tmp_path / "copy", made_at=1)
+    make_backup(state_dir, tmp_path / "copy")
     await journal.close()
     durable = DurableFiles(state_dir, monkeypatch)
     _, aside = restore_backup(tmp_path / "copy", state_dir, now_ms=1)
@@ -142,7 +142,7 @@ async def test_a_redacted_content_does_not_come_back(
 async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = await with_content(opened)
     durable = DurableFiles(state_dir, monkeypatch)
-    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    await SqliteMaintenance(journal, most_events=4).archive(Seq(4), Origin())
     archived = files_in(state_dir, ARCHIVE)
     assert archived
     assert archived.items() <= durable.left().items()

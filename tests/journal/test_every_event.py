@@ -11,7 +11,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal.maintenance import SqliteMaintenance
 from tests.core.events.filled_events import Filled, Filler
 from tests.journal.conftest import Open
-from tests.journal.fixtures import SteppingClock, unit
+from tests.journal.fixtures import unit
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def test_verification_misses_each_content_that_it_brought(filled: Filled, 
 async def test_collection_takes_what_it_names_only_where_it_proposes(filled: Filled, opened: Open) -> None:
     journal = await opened()
     await journal.append(unit(filled.event, blobs=filled.data.values()))
-    maintenance = SqliteMaintenance(journal, clock=SteppingClock())
+    maintenance = SqliteMaintenance(journal)
 
     async def unneeded(*, as_of: int, needed: bool = False) -> set[str]:
         found = await maintenance.collect(

@@ -61,7 +61,7 @@ FILTERS = [
 
 
 def keeper_of(journal: SqliteJournal, *, most: int = 7) -> SqliteMaintenance:
-    return SqliteMaintenance(journal, clock=SteppingClock(), most_events=most)
+    return SqliteMaintenance(journal, most_events=most)
 
 
 async def mixed(journal: SqliteJournal, events: int = 30) -> None:
@@ -360,7 +360,7 @@ async def test_a_corrupt_journal_makes_no_backup(state_dir: Path, tmp_path: Path
         connection.execute("UPDATE events SET payload = x'7b7d' WHERE seq = 4")
         connection.commit()
     with pytest.raises(JournalCorrupt, match="event @4"):
-        make_backup(state_dir, tmp_path / "copy", made_at=1)
+        make_backup(state_dir, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     with pytest.raises(BackupInvalid, match="manifest"):
         read_manifest(state_dir)
@@ -384,7 +384,7 @@ async def test_a_clock_that_jumps_back_changes_no_order(state_dir: Path) -> None
     row = await journal.version_at(PATH, 3)
     assert row is not None
     assert row.digest == digest(b"2")
-    await SqliteMaintenance(journal, clock=clock).archive(Seq(4), Origin())
+    await SqliteMaintenance(journal).archive(Seq(4), Origin())
     await journal.close()
     again = await SqliteJournal.open(state_dir, clock=clock, entropy=SeededEntropy())
     assert seqs(await read(again, EventFilter(until=6), 2)) == [1, 2, 3, 4, 5, 6]

@@ -25,7 +25,7 @@ from orchestrator.ports.journal import EventFilter, Snapshot
 from tests.golden.samples import GROWN, SAMPLES
 from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
-from tests.journal.fixtures import STREAM, SteppingClock, applied, by, found, having, intended, looked, unit
+from tests.journal.fixtures import STREAM, applied, by, found, having, intended, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -353,7 +353,7 @@ async def several_modes(journal: SqliteJournal) -> None:
 
 
 async def archived(journal: SqliteJournal, last: int) -> None:
-    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=5).archive(Seq(last), Origin())
+    await SqliteMaintenance(journal, most_events=5).archive(Seq(last), Origin())
 
 
 @pytest.mark.parametrize("last", [1, 5, 8, 40])

@@ -25,7 +25,7 @@ from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
-from tests.journal.fixtures import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
+from tests.journal.fixtures import STREAM, TASK, by, digest, found, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ REDACTED, MOST = Seq(3), 5
 
 
 def keeper_of(journal: SqliteJournal) -> SqliteMaintenance:
-    return SqliteMaintenance(journal, clock=SteppingClock(), most_events=MOST)
+    return SqliteMaintenance(journal, most_events=MOST)
 
 
 async def reported(journal: SqliteJournal, archived: int) -> None:
