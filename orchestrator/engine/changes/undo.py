@@ -50,17 +50,11 @@ TRIES = 5
 SHOWN_DIFF_LINES = 600
 """Of all files of a rollback together; `get_diff` and a rollback of fewer files show the rest."""
 
-FILES = 20
-"""Files of an undo that are shown before other callers have their turn."""
-
 OUTSIDE = "outside"
 """As an agent's name: external changes."""
 
-SLICE = 200
-"""Events that are read before other callers have their turn: some 2 ms."""
-
-GLOB_SLICE = 20
-"""The same where their paths are matched with globs."""
+SLICE = 20
+"""Events that are read, or files that are shown, before other callers have their turn: some 2 ms."""
 
 EXTERNAL_TAGS = tags_with("external")
 
@@ -168,7 +162,7 @@ class Undoer:
         files: list[u.UndoneFile] = []
         room = SHOWN_DIFF_LINES
         for number, (change, before) in enumerate(befores(plan.paths), 1):
-            if number % FILES == 0:
+            if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
             readable = all(self._s.permissions.readable(caller, name) for name in names)
@@ -249,7 +243,7 @@ class UndoSelector:
         seen = 0
         async for recorded in self._s.journal.events(_events_of(span)):
             seen += 1
-            if seen % (SLICE if globs is None else GLOB_SLICE) == 0:
+            if seen % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             made = span.made(recorded, globs)
             if made is not None:
