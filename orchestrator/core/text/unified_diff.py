@@ -208,13 +208,10 @@ class FilePatch(UnifiedDiff, frozen=True):
 
 
 def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3) -> FilePatch:
-    """The patch between two states of a file, None where it is absent; two paths make it a rename.
+    """The patch between two states of a file, None where it is absent on one side; two paths make it a rename.
 
     A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Cost: that of `diff`.
-    Raises ValueError where the file is absent on both sides.
     """
-    if old is new is None:
-        raise ValueError("absent on both sides")
     heads = [f"{head}\n" for head in _heads(old, new)]
     if old is not None and new is not None and old.data == new.data:
         return FilePatch("".join(heads) if len(heads) > 1 else "")
@@ -241,8 +238,6 @@ def _heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
             yield f"old mode {_git_mode(old)}"
             yield f"new mode {_git_mode(new)}"
         if old.path != new.path:
-            if old.data == new.data:
-                yield "similarity index 100%"
             yield f"rename from {quoted(old.path)}"
             yield f"rename to {quoted(new.path)}"
 
