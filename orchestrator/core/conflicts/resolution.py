@@ -211,11 +211,6 @@ UNSPENT = frozenset({"daemon_restarted", "conflict_moved"})
 """Failures that are not the reviewer's."""
 
 
-def lines_of(regions: Sequence[Region]) -> int:
-    """How large a conflict is: of each region its longest side."""
-    return sum(max(span.length for span in region) for region in regions)
-
-
 def route_of(
     routes: Sequence[Route],
     path: WorkspacePath,
@@ -225,8 +220,8 @@ def route_of(
     agent_class: AgentClass | None,
     same_symbol: bool,
 ) -> Route | None:
-    """The first route that matches; None: a person resolves it."""
-    lines = lines_of(regions)
+    """The first route that matches; None: a person resolves it. A conflict is as large as its regions' longest sides."""
+    lines = sum(max(span.length for span in region) for region in regions)
     return next(
         (
             route

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.conflicts.resolution import lines_of, next_reviewer, route_of
+from orchestrator.core.conflicts.resolution import next_reviewer, route_of
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.rules import PERSON, Route
 from orchestrator.core.projections.pending import Review, ReviewState
@@ -44,7 +44,11 @@ def test_the_first_route_that_matches_decides() -> None:
 
 
 def test_a_region_is_as_large_as_its_longest_side() -> None:
-    assert lines_of((region(0, 1, 0, 5, 0, 2), region(9, 4, 9, 0, 9, 1))) == 9
+    routes = [Route(name=f"to {n}", max_lines=n, reviewers=("one",)) for n in (8, 9)]
+    regions = region(0, 1, 0, 5, 0, 2), region(9, 4, 9, 0, 9, 1)
+    agent = AgentName("alice")
+    found = route_of(routes, WorkspacePath("a"), regions, agent=agent, agent_class="cloud", same_symbol=False)
+    assert found is routes[1]
 
 
 CHAIN = Route(name="code", reviewers=("one", "two", PERSON, "never"))
