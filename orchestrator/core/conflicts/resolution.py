@@ -220,7 +220,7 @@ def route_of(
     agent_class: AgentClass | None,
     same_symbol: bool,
 ) -> Route | None:
-    """The first route that matches; None: a person resolves it. A conflict is as large as its regions' longest sides."""
+    """The first route that matches; None: a person resolves it. A conflict is as large as its longest sides."""
     lines = sum(max(span.length for span in region) for region in regions)
     return next(
         (
