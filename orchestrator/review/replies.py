@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -54,20 +54,14 @@ SCHEMA: dict[str, Any] = {
 """The JSON schema of an answer."""
 
 
-class _Failed(msgspec.Struct):
-    """What replaces an answer, with the verdict "failed"."""
-
-    code: str = ReviewFailure.code
-    reason: str = ""
-
-
 def reply_of(answer: dict[str, Any], request: ReviewRequest, usage: ReviewUsage) -> ReviewReply:
     """The reply that a decoded answer is.
 
     Raises ReviewReplyInvalid with a message that can be sent back, and the failure that the answer reports.
     """
     if answer.get("verdict") == "failed":
-        _fail(answer)
+        said = {name: text for name, text in answer.items() if isinstance(text, str)}
+        raise FAILURES.get(said.get("code", ""), ReviewFailure)(said.get("reason") or "it did not say why")
     try:
         reply = msgspec.convert(answer, ReviewReply)
     except msgspec.ValidationError as error:
@@ -77,14 +71,6 @@ def reply_of(answer: dict[str, Any], request: ReviewRequest, usage: ReviewUsage)
     elif reply.regions:
         raise ReviewReplyInvalid(f"with {reply.verdict} `regions` is empty; it has {len(reply.regions)}")
     return msgspec.structs.replace(reply, reason=reply.reason.strip(), usage=usage)
-
-
-def _fail(answer: dict[str, Any]) -> NoReturn:
-    try:
-        failed = msgspec.convert(answer, _Failed)
-    except msgspec.ValidationError as error:
-        raise ReviewReplyInvalid(f"the failure is not of its form: {error}") from error
-    raise FAILURES.get(failed.code, ReviewFailure)(failed.reason or "it did not say why")
 
 
 def usage_of(reported: object) -> ReviewUsage:

@@ -132,6 +132,12 @@ async def test_a_bad_answer_is_none(script: str, says: str) -> None:
         await program(script).review(conflict())
 
 
+async def test_a_failure_of_no_known_form_is_one() -> None:
+    with pytest.raises(ReviewFailure, match="did not say why") as caught:
+        await program(saying({"verdict": "failed", "code": [], "reason": 5})).review(conflict())
+    assert caught.value.code == "review_failed"
+
+
 @pytest.mark.parametrize(("code", "kind"), FAILURES.items())
 async def test_a_program_says_how_it_failed(code: str, kind: type[ReviewFailure]) -> None:
     failed = {"verdict": "failed", "code": code, "reason": f"no {SECRET} today"}

@@ -152,6 +152,6 @@ def decode_call(details: bytes, *, seq: int) -> CallDetails:
 class EventNotSerializable(
     InternalError,
     code="event_not_serializable",
-    hint="A defect of the orchestrator or of a plugin: report it with the daemon's log.",
+    hint="A defect of the orchestrator: report it with the daemon's log.",
 ):
     """An event holds a value that is not of its field's type, so that it could not be read back."""
