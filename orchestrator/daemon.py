@@ -147,8 +147,8 @@ class Daemon:
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
-        stack.callback(hold_state(str(state_dir)).close)
-        stack.callback(hold_root(self._config.workspace).close)
+        stack.callback(os.close, hold_state(str(state_dir)))
+        stack.callback(os.close, hold_root(self._config.workspace))
         # After our own lock: of two that start at once one sees the other.
         other = processes.nested(self._config.workspace) or locations.nested(self._config.workspace)
         if other is not None:

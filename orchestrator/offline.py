@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -47,7 +48,9 @@ OWNER: Literal["owner_uid"] = "owner_uid"
 @contextmanager
 def held(workspace: str, state_dir: str) -> Iterator[None]:
     """Keep every daemon away. Raises WorkspaceHeld while one runs."""
-    with closing(hold_state(state_dir)), closing(hold_root(workspace)):
+    with ExitStack() as stack:
+        stack.callback(os.close, hold_state(state_dir))
+        stack.callback(os.close, hold_root(workspace))
         yield
 
 

@@ -114,23 +114,12 @@ def _is_locked(path: str) -> bool:
     return False
 
 
-class ProcessLock:
-    """A lock, held until it is closed or the process ends."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def close(self) -> None:
-        with suppress(OSError):
-            os.close(self._handle)
-
-
-def hold_root(root: str) -> ProcessLock:
-    """Lock the workspace's root directory. Raises WorkspaceHeld."""
+def hold_root(root: str) -> int:
+    """Lock the workspace's root directory, until this descriptor is closed. Raises WorkspaceHeld."""
     return _hold(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), root)
 
 
-def hold_state(state_dir: str | os.PathLike[str]) -> ProcessLock:
+def hold_state(state_dir: str | os.PathLike[str]) -> int:
     """Lock the state directory, by a file in it that names the holder. Raises as `state_trouble`, or WorkspaceHeld."""
     path = os.path.join(state_dir, LOCK_FILE)
     try:
@@ -144,7 +133,7 @@ def hold_state(state_dir: str | os.PathLike[str]) -> ProcessLock:
     return held
 
 
-def _hold(handle: int, what: str, *, holder: str = "") -> ProcessLock:
+def _hold(handle: int, what: str, *, holder: str = "") -> int:
     for left in reversed(range(TRIES)):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,4 +151,4 @@ def _hold(handle: int, what: str, *, holder: str = "") -> ProcessLock:
                 f"another daemon{who} serves {what}",
                 hint="`orchestrator status` shows it; `orchestrator stop` ends it.",
             ) from error
-    return ProcessLock(handle)
+    return handle

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.processes import LOCK_FILE, ProcessLock, hold_root, hold_state
+from orchestrator.api.processes import LOCK_FILE, hold_root, hold_state
 from orchestrator.core.errors import WorkspaceHeld
 
 
 @pytest.mark.parametrize("hold", [hold_root, hold_state])
-def test_held_once(hold: Callable[[str], ProcessLock], tmp_path: Path) -> None:
+def test_held_once(hold: Callable[[str], int], tmp_path: Path) -> None:
     first = hold(str(tmp_path))
     with pytest.raises(WorkspaceHeld):
         hold(str(tmp_path))
-    first.close()
-    hold(str(tmp_path)).close()
+    os.close(first)
+    os.close(hold(str(tmp_path)))
 
 
 def test_by_a_link_it_is_the_same_root(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_by_a_link_it_is_the_same_root(tmp_path: Path) -> None:
     held = hold_root(str(tmp_path / "ws"))
     with pytest.raises(WorkspaceHeld):
         hold_root(str(tmp_path / "link"))
-    held.close()
+    os.close(held)
 
 
 def test_a_process_that_ends_lets_go(tmp_path: Path) -> None:
@@ -44,22 +44,22 @@ def test_a_process_that_ends_lets_go(tmp_path: Path) -> None:
         with pytest.raises(WorkspaceHeld):
             hold_root(str(tmp_path))
         process.kill()
-    hold_root(str(tmp_path)).close()
+    os.close(hold_root(str(tmp_path)))
 
 
 @pytest.mark.parametrize("hold", [hold_root, hold_state])
 def test_a_look_at_the_lock_keeps_nobody_away(
-    hold: Callable[[str], ProcessLock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hold: Callable[[str], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold(str(tmp_path)).close()
+    os.close(hold(str(tmp_path)))
     look = os.open(tmp_path if hold is hold_root else tmp_path / LOCK_FILE, os.O_RDONLY)
     fcntl.flock(look, fcntl.LOCK_SH)
     monkeypatch.setattr("orchestrator.api.processes.time.sleep", lambda pause_s: os.close(look))
-    hold(str(tmp_path)).close()
+    os.close(hold(str(tmp_path)))
 
 
 def test_the_holder_is_named(tmp_path: Path) -> None:
     held = hold_state(tmp_path)
     with pytest.raises(WorkspaceHeld, match=f"process {os.getpid()}"):
         hold_state(tmp_path)
-    held.close()
+    os.close(held)

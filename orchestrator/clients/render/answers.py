@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any
 
 import click
 
@@ -103,19 +102,13 @@ def _hits(found: r.SearchResult) -> Iterator[str]:
     if not found.hits and found.cursor is None:
         count = plural(found.total, "matching line")
         yield count if found.total else f"{count} in {plural(found.files_searched, 'file')}"
-    last: tuple[str, int] | None = None
-    for hit in found.hits:
-        first = hit.line - len(hit.before)
-        if last is not None and (last[0] != hit.path or last[1] + 1 < first) and (hit.before or hit.after):
+    for number, hit in enumerate(found.hits):
+        if number and (hit.before or hit.after):
             yield "--"
-        lines = [*hit.before, hit.text, *hit.after]
-        for number, text in enumerate(lines, first):
-            if last is not None and last[0] == hit.path and number <= last[1]:
-                continue
-            mark = ":" if number == hit.line else "-"
-            where = click.style(escaped(hit.path), fg="magenta") + mark + click.style(str(number), fg="green")
+        for line, text in enumerate((*hit.before, hit.text, *hit.after), hit.line - len(hit.before)):
+            mark = ":" if line == hit.line else "-"
+            where = click.style(escaped(hit.path), fg="magenta") + mark + click.style(str(line), fg="green")
             yield f"{where}{mark}{next(content(text), '')}"
-        last = hit.path, first + len(lines) - 1
     yield from go_on(len(found.hits), found.total, found.cursor)
     if found.files_left_out:
         yield f"(policy left out {plural(found.files_left_out, 'file')})"
@@ -148,19 +141,14 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
 
 @rendered.register
 def _page(page: JournalPage) -> Iterator[str]:
-    yield from table((e.seq, when(e.at), e.agent or "", e.kind, _about(e.event)) for e in page.entries)
+    yield from table(
+        (e.seq, when(e.at), e.agent or "", e.kind, some([*dict.fromkeys(_named(e.event))])) for e in page.entries
+    )
     if not page.entries and page.cursor is None:
         yield "no event fits"
     if page.partial:
         yield "(only a part of the journal was searched)"
     yield from go_on(len(page.entries), None, page.cursor)
-
-
-def _about(event: dict[str, Any]) -> str:
-    """The files of an event, and by which rules it was merged."""
-    names = some([*dict.fromkeys(_named(event))])
-    rules = ", ".join(dict.fromkeys(place["rule"] for place in (event.get("fit") or {}).get("merge") or ()))
-    return f"{names} (merged: {rules})" if rules else names
 
 
 def _named(value: object, member: str = "") -> Iterator[str]:
@@ -221,11 +209,7 @@ def _conflict(info: ConflictInfo) -> Iterator[str]:
         ("same symbol", ", ".join(info.same_symbol)),
         ("regions", str(len(info.regions) + info.regions_left_out)),
     )
-    for item in info.reviews:
-        parts = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message)
-        yield escaped(f"  {' '.join(filter(None, parts))}")
-        if item.hint:
-            yield escaped(f"    {item.hint}")
+    yield from rows_of(info.reviews, indent="  ")
     yield from diff_lines(info.diff, DIFF_GOES_ON if info.diff_truncated else "")
     if info.review_diff is not None:
         yield f"  {escaped(info.reviewer or '')} proposes:"

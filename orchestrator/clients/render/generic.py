@@ -17,7 +17,7 @@ from orchestrator.api import administration as a
 from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
-from orchestrator.api.conflicts import ConflictInfo, Conflicts
+from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
 from orchestrator.api.history import Changes, PathChanged
 from orchestrator.api.session_operations import (
     LeaseInfo,
@@ -47,6 +47,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     Problem: "line, key, message",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, removed, moved_from, reason",
+    ReviewLine: "review, reviewer, state, verdict, code, reason|message, hint",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
     RecentRead: "path, version_id, lines, stale",
