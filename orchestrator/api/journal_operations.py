@@ -168,9 +168,6 @@ class BackupAnswer(r.Result, frozen=True, kw_only=True):
     journal: str  # the journal's own id
     head: str
     head_hash: str
-    files: int
-    size: int
-    contents: int
     unchecked: tuple[str, ...] = ()
 
 
@@ -191,7 +188,6 @@ class CollectAnswer(r.Result, frozen=True, kw_only=True):
     message: str
     contents: int
     size: int  # of the plain contents
-    young: int  # nothing needs them, but for too short a time
     dry_run: bool = False
 
 

@@ -70,7 +70,6 @@ def make_backup(state_dir: Path, target: Path) -> BackupAnswer:
                     f"the journal was copied, but the copy does not hold: {found.problems[0]}",
                     hint="`orchestrator journal verify` says more; this backup was removed.",
                 )
-            sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
             manifest = msgspec.json.encode(Manifest(FORMAT, journal, found.head, found.head_hash))
             publish(msgspec.json.format(manifest, indent=1) + b"\n", target / f"{MANIFEST}.part", target / MANIFEST)
             sync_above(target)
@@ -87,9 +86,6 @@ def make_backup(state_dir: Path, target: Path) -> BackupAnswer:
         journal=journal,
         head=show(found.head),
         head_hash=found.head_hash,
-        files=len(sizes),
-        size=sum(sizes),
-        contents=found.blobs,
         unchecked=found.unchecked,
     )
 

@@ -116,12 +116,11 @@ class SqliteMaintenance:
         async with self._one_at_a_time:
             found = await self._reading(partial(unreferenced_blobs, needed=needed, as_of=as_of))
             old = sorted((item for item in found if item.last_named < before_ms), key=lambda item: item.digest)
-            young = len(found) - len(old)
             gone: list[UnreferencedBlob] = []
             for start in range(0, len(old) if not dry_run else 0, MOST_CONTENTS):
                 gone += await self._collect(old[start : start + MOST_CONTENTS], as_of, origin)
             removed = old if dry_run else gone
-            return Collected(tuple(item.digest for item in removed), sum(item.size for item in removed), young)
+            return Collected(tuple(item.digest for item in removed), sum(item.size for item in removed))
 
     async def _collect(self, items: list[UnreferencedBlob], as_of: int, origin: Origin) -> list[UnreferencedBlob]:
         named = await self._reading(partial(named_since, seq=as_of))

@@ -273,7 +273,6 @@ class Collected(msgspec.Struct, frozen=True):
 
     digests: tuple[Digest, ...]
     size: int  # of the plain contents
-    young: int = 0  # contents that nothing needs, but for too short a time
 
 
 class JournalMaintenance(Protocol):

@@ -36,7 +36,6 @@ async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon) -> Non
     code, answer = command(daemon, "journal", "backup", str(target))
     assert code == 0, answer
     assert {item.name for item in target.iterdir()} == {"journal.db", "blobs", "manifest.json"}
-    assert answer["contents"] == 2
 
     daemon.stop()
     code, answer = command(daemon, "journal", "restore", str(target))
@@ -390,8 +389,7 @@ async def test_only_what_nothing_needs_is_collected(daemon: RunningDaemon) -> No
         await person.journal_archive(head, approver=approver)
         dry = await person.journal_collect(grace_days=0, dry_run=True)
         assert dry.contents == 3
-        young = await person.journal_collect(approver=approver)
-        assert (young.contents, young.young) == (0, 3)
+        assert (await person.journal_collect(approver=approver)).contents == 0
         done = await person.journal_collect(approver=approver, grace_days=0)
         assert (done.contents, done.size) == (3, len(LARGE) + 8)
         assert not [path for path in (daemon.state_dir / "blobs").rglob("*") if path.is_file()]

@@ -135,7 +135,6 @@ class Maintenance:
             message=f"{plural(len(found.digests), 'content')} {done}",
             contents=len(found.digests),
             size=found.size,
-            young=found.young,
             dry_run=params.dry_run,
         )
 
