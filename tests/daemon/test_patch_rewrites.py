@@ -1,4 +1,4 @@
-"""Patches that add a file over one that is there, or delete it and add it again: its whole content is replaced."""
+"""Patches that add a file over one that is there: its whole content is replaced."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from orchestrator.clients.python import RemoteError
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
-
-Write = Callable[[str, str], str]
 
 TEN = "".join(f"line {n}\n" for n in range(10))
 RULE = '[[rule]]\nname = "{name}"\nagents = ["*"]\nactions = ["{action}"]\npaths = ["{path}"]\nverdict = "deny"\n'
@@ -43,9 +41,6 @@ def unified(path: str, text: str) -> str:
     )
 
 
-FORMS = pytest.mark.parametrize("write", [added, deleted_and_added, unified])
-
-
 @pytest.fixture
 def daemon(base: Path) -> Iterator[RunningDaemon]:
     running = RunningDaemon(base)
@@ -60,20 +55,19 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
     assert running.stop() == 0
 
 
-@FORMS
-async def test_it_replaces_a_file_that_was_read_whole(daemon: RunningDaemon, write: Write) -> None:
+async def test_it_replaces_a_file_that_was_read_whole(daemon: RunningDaemon) -> None:
     """Policy is asked to write, not to create or delete; the file keeps its mode and its line ends."""
     async with daemon.client("alice") as alice:
         read = await alice.read_file("kept/a.txt")
-        preview = await alice.apply_patch(write("kept/a.txt", "new\nlines\n"), preview=True)
+        preview = await alice.apply_patch(added("kept/a.txt", "new\nlines\n"), preview=True)
         assert (preview.status, preview.would_be) == ("preview", "applied")
-        answer = await alice.apply_patch(write("kept/a.txt", "new\nlines\n"))
+        answer = await alice.apply_patch(added("kept/a.txt", "new\nlines\n"))
         assert (answer.status, answer.rung, answer.base) == ("applied", "current", read.version_id)
         assert [path.path for path in answer.paths] == ["kept/a.txt"]
         again = await alice.apply_patch(added("kept/a.txt", "newer\n"))
         assert again.status == "applied"
         with pytest.raises(RemoteError) as denied:
-            await alice.apply_patch(write("done/a.txt", "new\n"))
+            await alice.apply_patch(added("done/a.txt", "new\n"))
         assert denied.value.code == "denied"
         with pytest.raises(RemoteError) as created:
             await alice.apply_patch(added("kept/b.txt", "new\n"))
@@ -84,29 +78,27 @@ async def test_it_replaces_a_file_that_was_read_whole(daemon: RunningDaemon, wri
     assert file.stat().st_mode & 0o777 == 0o750
 
 
-@FORMS
-async def test_it_needs_a_version_that_was_seen_whole(daemon: RunningDaemon, write: Write) -> None:
+async def test_it_needs_a_version_that_was_seen_whole(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         for _ in range(2):
             with pytest.raises(RemoteError) as refused:
-                await alice.apply_patch(write("a.txt", "new\n"))
+                await alice.apply_patch(added("a.txt", "new\n"))
             assert refused.value.code == "base_required"
             read = await alice.read_file("a.txt", end=9)
-        assert (await alice.apply_patch(write("a.txt", "new\n"), base=read.version_id)).status == "applied"
+        assert (await alice.apply_patch(added("a.txt", "new\n"), base=read.version_id)).status == "applied"
     assert (daemon.workspace / "a.txt").read_bytes() == b"new\r\n"
 
 
-@FORMS
-async def test_a_stale_one_is_merged_or_waits(daemon: RunningDaemon, write: Write) -> None:
+async def test_a_stale_one_is_merged_or_waits(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         read = await alice.read_file("a.txt")
         await bob.write_file("a.txt", "line 10\n", mode="append")
         await alice.read_file("a.txt", start=11)  # a part of the newer version: the base stays the one seen whole
-        merged = await alice.apply_patch(write("a.txt", TEN.replace("line 0", "zero")))
+        merged = await alice.apply_patch(added("a.txt", TEN.replace("line 0", "zero")))
         assert (merged.status, merged.rung, merged.base) == ("applied", "merged", read.version_id)
         now = TEN.replace("line 0", "zero") + "line 10\n"
         assert (daemon.workspace / "a.txt").read_bytes().decode() == now.replace("\n", "\r\n")
-        conflict = await alice.apply_patch(write("a.txt", "all new\n"))
+        conflict = await alice.apply_patch(added("a.txt", "all new\n"))
         assert (conflict.status, [path.path for path in conflict.paths]) == ("conflict", ["a.txt"])
     assert (daemon.workspace / "a.txt").read_bytes().decode() == now.replace("\n", "\r\n")
 
@@ -126,22 +118,22 @@ async def test_a_stale_one_among_several_changes_none(daemon: RunningDaemon) -> 
     assert (daemon.workspace / "n.txt").read_text() == "n\n"
 
 
-async def test_a_deletion_that_quotes_some_lines_is_refused(daemon: RunningDaemon) -> None:
+@pytest.mark.parametrize("write", [deleted_and_added, unified])
+async def test_a_deletion_and_a_new_file_of_one_path_are_refused(
+    daemon: RunningDaemon, write: Callable[[str, str], str]
+) -> None:
     async with daemon.client("alice") as alice:
         await alice.read_file("a.txt")
         with pytest.raises(RemoteError) as refused:
-            await alice.apply_patch(unified("a.txt", "new\n").replace("-line 9\n", "").replace("-1,10", "-1,9"))
-        assert refused.value.code == "patch_invalid"
-        assert "all of its lines" in refused.value.message
+            await alice.apply_patch(write("a.txt", "new\n"))
+        assert (refused.value.code, refused.value.message) == ("patch_invalid", "a.txt is patched twice")
+    assert (daemon.workspace / "a.txt").read_bytes() == TEN.replace("\n", "\r\n").encode()
 
 
 async def test_one_that_is_gone_is_made_anew_by_who_removed_it(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await alice.read_file("a.txt")
         await alice.delete_file("a.txt")
-        with pytest.raises(RemoteError) as nothing:
-            await alice.apply_patch(deleted_and_added("a.txt", "new\n"))
-        assert nothing.value.code == "not_found"
         assert (await alice.apply_patch(added("a.txt", "new\n"))).status == "applied"
         await bob.move_file("a.txt", "b.txt")
         with pytest.raises(RemoteError) as moved:
