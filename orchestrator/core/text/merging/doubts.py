@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, islice, takewhile
 
 from orchestrator.core.content import LineHunk
@@ -29,8 +29,8 @@ Reach = tuple[int, int]
 MOST_MEMBERS = 100
 """Lines of a block whose members say which one it is."""
 
-_SECTION = re.compile(r"\[+[^\W\d][^,]*\]+\s*\Z|(?P<marks>#{2,6}) \s*\S")
-"""A heading without indentation: of INI, TOML and Markdown; one `#` may begin a comment, or is the title of all."""
+_SECTION = re.compile(r"\[+[^\W\d][^,]*\]+\s*\Z|(?P<marks>#{1,6}) \s*\S")
+"""A heading without indentation: of INI, TOML and Markdown."""
 _ITEM = re.compile(r"\s*- ")
 
 Place = tuple[int, Lines]
@@ -154,7 +154,8 @@ class Surroundings:
     """What lines are below in two texts, of which others made the second from the first."""
 
     def __init__(self, base: Lines, current: Lines) -> None:
-        self._base, self._current = _Text(base), _Text(current)
+        titles = frozenset(line for text in (base, current) for line in _titles(text))
+        self._base, self._current = _Text(base, titles), _Text(current, titles)
         self._had, self._has = (Counter(line.strip() for line in text) for text in (base, current))
 
     def differ(self, before: Place, after: Place) -> bool:
@@ -172,8 +173,8 @@ class Surroundings:
 class _Text:
     """The lines of a text, and below which of them each one is."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, lines: Lines, titles: Set[str]) -> None:
+        self._lines, self._titles = lines, titles
         self._depths = [depth_of(line, TAB) if line.strip() else None for line in lines]
         self._parents: list[int] = []  # of each line; of a blank one the line above it that is not blank
         self._sections: list[tuple[int, tuple[str, ...]]] = []  # where each one begins, and its headings
@@ -225,5 +226,16 @@ class _Text:
 
     def _level(self, at: int) -> int:
         """Of a heading, 1 being the outermost; 0 for other lines."""
-        section = _SECTION.match(self._lines[at])
-        return len(section["marks"] or "#") if section is not None else 0
+        line = self._lines[at]
+        section = _SECTION.match(line)
+        if section is None:
+            return 0
+        level = len(section["marks"] or "#")
+        return level if level > 1 or not section["marks"] or line in self._titles else 0
+
+
+def _titles(lines: Lines) -> Iterator[str]:
+    """The lines with one `#` that have no text beside them: no comments, also if the other text has a line there."""
+    for at, line in enumerate(lines):
+        if line.startswith("# ") and not any(map(str.strip, (*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]))):
+            yield line
