@@ -55,6 +55,7 @@ FORMS = (
     Form("named_last.yaml", ("  - uses: tool", "    {key}: 1", "    name: {name}"), ("steps:",)),
     Form("a.ini", ("[{name}]", "{key} = 1", "")),
     Form("a.md", ("## {name}", "", "- {key} is 1", ""), ("# Title", "")),
+    Form("titles.md", ("# {name}", "", "- {key} is 1", "")),
     Form(
         "a.py",
         ("def {name}(item):", "    for x in item:", "        {key}(x)", "    return item", "", ""),

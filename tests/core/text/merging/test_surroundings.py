@@ -21,6 +21,13 @@ SECTIONS = ["## One", "", "same", "", "## Two", "", "same"]
         pytest.param(
             SECTIONS, [*SECTIONS[4:], "", *SECTIONS[:3]], [*SECTIONS[:-1], "same, changed"], 1, id="sections swapped"
         ),
+        pytest.param(
+            ["# One", "", "same", "", "# Two", "", "same"],
+            ["# Two", "", "same", "", "# One", "", "same"],
+            ["# One", "", "same", "", "# Two", "", "same, changed"],
+            1,
+            id="titles swapped",
+        ),
         pytest.param(SECTIONS, ["## First", *SECTIONS[1:]], [*SECTIONS[:-1], "changed"], 0, id="another one renamed"),
     ],
 )
