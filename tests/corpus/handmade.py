@@ -278,7 +278,20 @@ def _begin_patch() -> Iterator[Case]:
         f"{BEGIN}{add}*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: n.txt\n+n\n{END}",
         {"a.txt": "a\n", "b.txt": "B\n", "n.txt": "n\n"},
     )
-    yield refused("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", INVALID)
+    yield applies("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "a\n")
+    yield applies(
+        "begin: deleted and added, another between",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN}*** Delete File: a.txt\n*** Delete File: b.txt\n{add}{END}",
+        {"a.txt": "a\n", "b.txt": None},
+    )
+    yield refused("begin: deleted and added twice", A, f"{BEGIN}*** Delete File: a.txt\n{add}{add}{END}", INVALID)
+    yield refused(
+        "begin: deleted, added and updated",
+        A,
+        f"{BEGIN}*** Delete File: a.txt\n{add}*** Update File: a.txt\n@@\n-a\n+b\n{END}",
+        INVALID,
+    )
     yield refused("begin: added over a file that is so", "a\n", f"{BEGIN}{add}{END}", NOTHING)
     yield refused("begin: added and deleted", A, f"{BEGIN}{add}*** Delete File: a.txt\n{END}", INVALID)
     yield refused("begin: added twice", A, f"{BEGIN}{add}{add}{END}", INVALID)
@@ -362,11 +375,17 @@ def _as_agents_send_them() -> Iterator[Case]:
         "a.txt\n<<<<<<< SEARCH\n1 | one\n2 | two\n=======\n1 | one\n2 | TWO\n>>>>>>> REPLACE\n",
         DONE,
     )
-    yield refused(
+    yield applies(
         "sent: the line at which a block starts",
+        TWINS,
+        "a.txt\n<<<<<<< SEARCH\n:start_line:7\n-------\n    y = 1\n=======\n    y = 2\n>>>>>>> REPLACE\n",
+        TWINS[:30] + TWINS[30:].replace("y = 1", "y = 2"),
+    )
+    yield applies(
+        "sent: the lines at which a block starts and ends",
         A,
-        "a.txt\n<<<<<<< SEARCH\n:start_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
-        NOT_FOUND,
+        "a.txt\n<<<<<<< SEARCH\n:start_line:2\n:end_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
+        DONE,
     )
     for left, middle, right in ((5, 7, 9), (9, 9, 5), (7, 5, 7)):
         yield refused(

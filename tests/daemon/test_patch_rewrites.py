@@ -118,16 +118,25 @@ async def test_a_stale_one_among_several_changes_none(daemon: RunningDaemon) -> 
     assert (daemon.workspace / "n.txt").read_text() == "n\n"
 
 
-@pytest.mark.parametrize("write", [deleted_and_added, unified])
-async def test_a_deletion_and_a_new_file_of_one_path_are_refused(
-    daemon: RunningDaemon, write: Callable[[str, str], str]
-) -> None:
+async def test_a_deletion_that_quotes_and_a_new_file_of_one_path_are_refused(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         await alice.read_file("a.txt")
         with pytest.raises(RemoteError) as refused:
-            await alice.apply_patch(write("a.txt", "new\n"))
+            await alice.apply_patch(unified("a.txt", "new\n"))
         assert (refused.value.code, refused.value.message) == ("patch_invalid", "a.txt is patched twice")
     assert (daemon.workspace / "a.txt").read_bytes() == TEN.replace("\n", "\r\n").encode()
+
+
+@pytest.mark.parametrize("rows", [added, deleted_and_added])
+async def test_a_deletion_before_it_changes_nothing(daemon: RunningDaemon, rows: Callable[[str, str], str]) -> None:
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        with pytest.raises(RemoteError) as refused:
+            await bob.apply_patch(rows("a.txt", "new\n"))
+        assert refused.value.code == "base_required"
+        await alice.read_file("kept/a.txt")
+        answer = await alice.apply_patch(rows("kept/a.txt", "new\n"))
+        assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["kept/a.txt"])
+    assert (daemon.workspace / "kept/a.txt").read_bytes() == b"new\r\n"
 
 
 async def test_one_that_is_gone_is_made_anew_by_who_removed_it(daemon: RunningDaemon) -> None:

@@ -33,11 +33,21 @@ from orchestrator.api.session_operations import (
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
 
+EMPTY: dict[type[r.Result], str] = {
+    a.Approvals: "nothing waits for an approval",
+    a.Agents: "no agent is known",
+    Conflicts: "no conflict is open",
+    r.History: "no version is known",
+    Changes: "nothing has changed",
+    StaleReadersAnswer: "nobody has a stale view of it",
+}
+"""Answers of which only their lists are shown, and what stands in place of an empty one."""
+
 ALONE: dict[type[r.Result], str] = {
     **dict.fromkeys((r.Done, m.ArchiveAnswer, m.JournalReplaced), "message"),
     a.AgentToken: "token",
     c.SignedCheckpoint: "text",
-    **dict.fromkeys((a.Approvals, a.Agents, Conflicts, r.History, Changes, StaleReadersAnswer), ""),
+    **dict.fromkeys(EMPTY, ""),
 }
 """Answers of which one member and the lists are shown, and no more."""
 
@@ -64,7 +74,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
 
 DIFF_GOES_ON = "… the diff goes on"
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
-_LABELS = {"unchecked": "not checked"}
+_LABELS = {"unchecked": "not checked", "approver_code": "approver code, shown this once"}
 _PHRASES = {
     "moved_from": "(moved from {})",
     "moved_at": "(at {})",
@@ -94,7 +104,7 @@ def lines_of(result: r.Result) -> Iterator[str]:
             yield f"{_label(name)}:"
         yield from rows_of(rows, indent="  " if alone is None else "")
     if alone == "" and not lists:
-        yield "none"
+        yield EMPTY[type(result)]
     yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 

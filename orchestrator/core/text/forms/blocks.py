@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from orchestrator.core.errors import PatchAmbiguous
 from orchestrator.core.text.diff import diff
@@ -13,6 +14,8 @@ from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")
 _REPLACE = re.compile(r"([>+]{5,9}) ?(?:REPLACE|UPDATED)\b.*\Z")
+_STATED = re.compile(r":(?:start|end)_line: *\d{1,9} *\Z")
+_DASHES = re.compile(r"-{5,9} *\Z")
 _OTHER_WAY = "Use edit_file, whose search and replace are parameters, or a unified diff."
 _OF_DIFFS = frozenset({"diff", "patch", "udiff"})
 _OTHER_WAYS = (
@@ -46,9 +49,10 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
             raise rows.refused("a block with an empty search creates a file, but names none", top)
         if not search:
             created.add(name)
+        start, search = _stated(search)
         lines = _lines(search, replace)
         bare = frozenset(range(len(lines)))  # no blank of a diff is before any
-        blocks.setdefault(name, []).append(PatchHunk(None, lines, bare=bare))
+        blocks.setdefault(name, []).append(PatchHunk(start, lines, bare=bare))
     if None in blocks and len(blocks) > 1:
         raise rows.refused("the first block names no file, but others do", 0, hint="Name each block's file above it.")
     return tuple(
@@ -178,3 +182,11 @@ def check_whole(content: str, present: Sequence[str]) -> None:
         raise PatchAmbiguous(
             f"{sign[:60]!r} in the fence may be a row of a diff or a line of the file.", hint=_OTHER_WAYS
         )
+
+
+def _stated(search: list[str]) -> tuple[int | None, list[str]]:
+    """The 0-based line that rows like `:start_line:12` name, with a row of dashes below, and the lines behind them."""
+    stated = list(takewhile(_STATED.match, search))
+    start = next((int(row.split(":")[2]) for row in stated if row.startswith(":start")), 0)
+    behind = len(stated) + bool(stated and _DASHES.match("".join(search[len(stated) : len(stated) + 1])))
+    return start - 1 if start > 0 else None, search[behind:]

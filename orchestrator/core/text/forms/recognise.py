@@ -105,7 +105,9 @@ def _within_a_file(rows: Rows, at: int) -> bool:
 
 
 def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
-    """A file that is only changed may come again, as another section; all else names each file once.
+    """A file that is only changed may come again, as another section; one that goes may be made anew.
+
+    All else names each file once.
 
     Raises PatchInvalid where a file that is made, removed or renamed is named again.
     """
@@ -117,6 +119,7 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
         )
     kept: list[FilePatch] = []
     changed_at: dict[str, int] = {}  # where in `kept` a file is only changed
+    dropped_at: dict[str, int] = {}  # where one is deleted, whatever it holds
     taken: Counter[str] = Counter()
     for file in files:
         path = file.new_path or file.old_path or ""
@@ -125,8 +128,13 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
             before = kept[changed_at[path]]
             kept[changed_at[path]] = msgspec.structs.replace(before, then=(*before.then, file.hunks))
             continue
+        if path in dropped_at and file.old_path is None and file.whole is not None:
+            kept[dropped_at.pop(path)] = file
+            continue
         if changed:
             changed_at[path] = len(kept)
+        if file.drops:
+            dropped_at[path] = len(kept)
         kept.append(file)
         taken.update({one for one in (file.old_path, file.new_path) if one is not None})
     twice = next((path for path, times in taken.items() if times > 1), None)
