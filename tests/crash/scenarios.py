@@ -205,7 +205,7 @@ ROLLBACK = Operation(
     emptied="below",
 )
 OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, DELETE_TREE, ROLLBACK)
-FIRST = (CREATE_BELOW, EDIT, DELETE, MOVE, SEVERAL)
+FIRST = (CREATE_BELOW, EDIT, SEVERAL)
 """Between them they take every step of a change; the others repeat those on more files."""
 
 

@@ -199,7 +199,7 @@ async def test_a_checkpoint_is_written_to_a_file_or_kept_as_a_git_note(daemon: R
     ("statement", "said"),
     [
         pytest.param("DELETE FROM requests", "missing in the requests table", id="requests gone"),
-        pytest.param("UPDATE requests SET digest = 'x'", "not what event", id="requests altered"),
+        pytest.param("UPDATE requests SET digest = 'x'", "what no event says", id="requests altered"),
         pytest.param("DELETE FROM meta", "lacks epoch and journal", id="no meta"),
     ],
 )

@@ -35,7 +35,7 @@ PRICES = ("--usd-per-mtok-input", "3", "--usd-per-mtok-output", "15")
 GOOD = edited((1, ["limit = 3"]), (2, ["    a()", "    b()"]))
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=[FORMS[0], *(pytest.param(form, marks=pytest.mark.soak) for form in FORMS[1:])])
 def form(request: pytest.FixtureRequest) -> Form:
     chosen: Form = request.param
     return chosen

@@ -173,7 +173,7 @@ class Writer:
     async def _moved_tree(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
         if f"{destination}/".startswith(f"{source}/"):
             raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
-        if self._s.workspace.stat(destination) is not None:
+        if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
             raise FileExists(destination, "something is there, and a move never overwrites")
         files = await self._files_below(source)
         pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
@@ -223,6 +223,13 @@ class Writer:
                 "path", f"{directory} holds {len(found)} files; one change takes {MOST_FILES}", hint="Go by its parts."
             )
         return tuple(sorted(found))
+
+    def _is_empty(self, path: WorkspacePath) -> bool:
+        """Whether nothing but directories is in a directory: such are left by a move that failed."""
+        return self._is_directory(path) and all(
+            item.valid and self._is_empty(WorkspacePath(f"{path}/{item.name}"))
+            for item in self._s.workspace.names(path)
+        )
 
     def _is_directory(self, path: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(path) if path != "." else None

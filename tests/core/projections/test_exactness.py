@@ -42,6 +42,7 @@ def stored(recorded: Recorded) -> Recorded:
     return msgspec.structs.replace(recorded, event=event)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", EVENTS, ids=tag_of)
 def test_every_kind_of_event_is_in_the_histories(kind: type[Event]) -> None:
     any_one = settings(phases=[Phase.generate], max_examples=5_000, database=None)
