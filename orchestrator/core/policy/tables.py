@@ -7,10 +7,11 @@ may name a function in `extra`: `check` says what is wrong with a text, `each` w
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -18,6 +19,9 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import MOST_CHARACTERS, Glob
 from orchestrator.core.paths import fold_pattern
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 T = TypeVar("T", bound=msgspec.Struct)
 Check = Callable[[str], str | None]
@@ -27,8 +31,6 @@ Place = tuple[str | int, ...]
 """`("rule", 2, "paths", 1)`: counted from 1, as a person counts."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
-_HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)\s*\]")
-_KEY = re.compile(r"\s*[\"']?([\w .-]*?)[\"']?\s*=")
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,19 +59,12 @@ class TableReader:
 
     @cached_property
     def _lines(self) -> dict[Place, int]:
-        """The lines (from 1) of tables and keys, as far as a line begins with one; tomllib keeps no positions."""
-        lines: dict[Place, int] = {}
-        table: Place = ()
-        for number, text in enumerate(self._text.split("\n"), 1):
-            if header := _HEADER.match(text):
-                count = 1
-                while (header[2], count) in lines:
-                    count += 1
-                table = (header[2],) if header[1] == "[" else (header[2], count)
-                lines.setdefault(table, number)
-            elif key := _KEY.match(text):
-                lines.setdefault((*table, key[1]), number)
-        return lines
+        """The lines (from 1) of the text's tables and keys; tomllib keeps no positions."""
+        import tree_sitter  # a start, which finds no problems, needs no parser
+        import tree_sitter_toml
+
+        parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
+        return dict(_places(parser.parse(self._text.encode("utf-8", "surrogatepass")).root_node))
 
     def table(self, kind: type[T], table: object, *place: str | int, known: tuple[str, ...] = ()) -> T | None:
         """The struct; None where something is wrong with the table. `known`: keys that somebody else reads."""
@@ -128,6 +123,32 @@ class TableReader:
             for at, item in enumerate(value if "each" in checks else (), 1):
                 if problem := checks["each"](item):
                     self.wrong(f"{_quoted(item)}: {problem}", *place, at)
+
+
+def _places(root: tree_sitter.Node) -> Iterator[tuple[Place, int]]:
+    """The tables of a document and the keys in them, each with its line."""
+    counts: dict[Place, int] = {}
+    for node in root.named_children:
+        place: Place = ()
+        pairs = [node]
+        if node.type in ("table", "table_array_element"):
+            header, *pairs = (child for child in node.named_children if child.type != "comment")
+            place = _names(header)
+            if node.type == "table_array_element":
+                counts[place] = counts.get(place, 0) + 1
+                place = (*place, counts[place])
+            yield place, node.start_point.row + 1
+        for pair in pairs:
+            if pair.type == "pair":
+                yield (*place, *_names(pair.named_children[0])), pair.start_point.row + 1
+
+
+def _names(key: tree_sitter.Node) -> Place:
+    """The parts of a key, without quotes and escapes."""
+    if key.type == "dotted_key":
+        return tuple(name for part in key.named_children for name in _names(part))
+    text = (key.text or b"").decode("utf-8", "replace")
+    return tuple(tomllib.loads(f"{text} = 1")) if key.type == "quoted_key" else (text,)
 
 
 def _words(kind: Any) -> tuple[str, ...]:

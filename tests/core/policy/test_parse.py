@@ -226,6 +226,13 @@ def test_a_place_has_the_line_of_its_key_or_table() -> None:
     assert {place: positions.line(*place) for place in places} == places
 
 
+def test_what_a_text_holds_is_no_table_and_no_key() -> None:
+    positions = TableReader('a = """\n[[r]]\nb = 1\n"""\n[[r]]\nb = 2\n"\\u0062c" = 3\nd.e = 4\n')
+    assert [positions.line(*place) for place in (("r", 1), ("r", 1, "b"), ("r", 1, "bc"), ("r", 1, "d", "e"))] == [
+        *(5, 6, 7, 8)
+    ]
+
+
 @example('name = "x"\ndefault = "\ud800"')
 @given(st.text(alphabet="ab=\"[]\n#,'{}. \\\r", max_size=60))
 def test_any_text_is_a_policy_or_a_list_of_problems(text: str) -> None:
