@@ -18,9 +18,9 @@ from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.codec import EVENTS, tag_of
 from orchestrator.core.events.codec import decode as decode_event
 from orchestrator.core.events.codec import encode as encode_event
-from orchestrator.core.events.files import FileRead
+from orchestrator.core.events.files import ExternalFileChanged, FileRead
 from orchestrator.core.events.sessions import LeaseGranted, SessionOpened
-from orchestrator.core.ids import AgentName, Seq, SessionId
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.state import Head, State, decode, encode, first_difference, freeze
 from tests.core.projections.histories import events, histories, record
 from tests.golden.samples import GROWN, SAMPLES
@@ -128,11 +128,18 @@ print(hashlib.sha256(encode(freeze(folded(long_history())))).hexdigest())
 
 
 def long_history() -> list[Recorded]:
-    """Every sample several times, by several sessions."""
+    """Every sample several times; at the end a session has read a file that was changed then."""
     opening = [event for event in SAMPLES if tag_of(event) in ("session_opened", "agent_added")]
     kinds = [*opening, *(*SAMPLES, *GROWN) * 3]
     granted = next(event for event in SAMPLES if isinstance(event, LeaseGranted))
     reported = [(event, None) for event in kinds] + [(granted, AGENT)] * 2
+    opened = next(event for event in SAMPLES if isinstance(event, SessionOpened))
+    read = next(event for event in SAMPLES if isinstance(event, FileRead))
+    changed = next(event for event in SAMPLES if isinstance(event, ExternalFileChanged))
+    path, version = WorkspacePath("read.txt"), Seq(len(reported) + 2)
+    changed = msgspec.structs.replace(changed, path=path)
+    seen = msgspec.structs.replace(read.seen, path=path, version=version, cut=False)
+    reported += [(event, None) for event in (opened, changed, msgspec.structs.replace(read, seen=seen), changed)]
     return [record(seq, event, SESSION, agent) for seq, (event, agent) in enumerate(reported, 1)]
 
 
