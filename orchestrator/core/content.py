@@ -84,8 +84,9 @@ a list, or definitions."""
 
 AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
 
-MergeRule = Literal["clean", "same_change", AutomaticRule]
-"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them; `same_change`: both did."""
+MergeRule = Literal["clean", "same_change", AutomaticRule, "disjoint_symbols"]
+"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them; `same_change`: both did;
+`disjoint_symbols`: a rule of earlier versions, whose merges are in journals."""
 
 
 class ThreeWay(msgspec.Struct, Generic[T_co], frozen=True):

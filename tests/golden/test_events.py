@@ -78,6 +78,13 @@ def test_a_sample_reads_and_writes_as_it_was_released(name: str, event: Event) -
     assert encode(event) == stored
 
 
+@pytest.mark.parametrize("rule", ["clean", "same_change", "list_items", "additions", "disjoint_symbols"])
+def test_a_merge_by_any_rule_that_ever_was_is_still_read(rule: str) -> None:
+    stored = (EVENT_FILES / "change_applied.v1.json").read_bytes().removesuffix(b"\n")
+    by_rule = stored.replace(b'"imports"', b'"%b"' % rule.encode())
+    assert encode(decode(by_rule, tag="change_applied", seq=1)) == by_rule != stored
+
+
 @pytest.mark.parametrize("event", [pytest.param(event, id=tag_of(event)) for event in SAMPLES])
 def test_a_sample_fills_every_field_that_is_stored(event: Event) -> None:
     """A field left at its default isn't in the bytes, so the sample would not notice its renaming."""
