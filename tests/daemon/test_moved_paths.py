@@ -104,15 +104,15 @@ async def test_a_refusal_names_the_new_path(daemon: RunningDaemon, call: Call) -
     assert (daemon.workspace / "d/g.py").read_text() == CODE
 
 
-async def test_the_hint_names_the_old_path_as_the_workspace_does(daemon: RunningDaemon) -> None:
+async def test_the_hint_says_at_which_path_a_new_file_can_be_made(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client("bob") as bob:
         await bob.read_file("f.py")
         await alice.move_file("f.py", "d/g.py")
         with pytest.raises(RemoteError) as refused:
             await bob.write_file(str(daemon.workspace / "f.py"), "x\n", mode="append")
     assert refused.value.hint == (
-        "Send the call again with d/g.py in place of the old path; "
-        'write_file with mode "create" makes a new file there.'
+        "Send the call again with d/g.py in place of the old path, "
+        'where write_file with mode "create" makes a new file.'
     )
 
 

@@ -166,7 +166,7 @@ class RenameTracker:
         self._s = services
 
     async def follow(self, caller: Caller, path: WorkspacePath) -> Renamed | None:
-        """Where the file of a path with nothing at it was moved to; None where the caller may not read that."""
+        """Where the file of a path with nothing at it was moved to, if it was and the caller may read that."""
         known: set[WorkspacePath] = set()
         here = path
         at: Seq | None = None
@@ -228,8 +228,8 @@ class RenameTracker:
         if followed is not None:
             error.message += f"; it was moved to {followed.path} at {show(followed.at)}"
             error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}
-            error.hint = f"Send the call again with {followed.path} in place of the old path; "
-            error.hint += 'write_file with mode "create" makes a new file there.'
+            error.hint = f"Send the call again with {followed.path} in place of the old path, "
+            error.hint += 'where write_file with mode "create" makes a new file.'
 
     def seen(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the session was shown a file under this path, or changed it there."""

@@ -28,9 +28,6 @@ EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""
 
 
-"""How far the events are read, and up to where."""
-
-
 class Snapshotter:
     """One snapshot every so many events, and one at the end.
 
