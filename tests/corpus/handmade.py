@@ -526,6 +526,18 @@ def _several() -> Iterator[Case]:
         f"{HEAD}@@ -2 +2 @@\n-two\n+six\n{HEAD}@@ -2 +2 @@\n-six\n+6\n",
         AMBIGUOUS,
     )
+    yield refused(
+        "several: in turn, below a line that the first writes, and that is elsewhere, too",
+        "a\nb\nc\nb\nb\nc\nb\n",
+        f"{BEGIN}*** Update File: a.txt\n@@\n a\n+n\n+c\n b\n-c\n b\n*** Update File: a.txt\n@@\n c\n-b\n+B\n b\n{END}",
+        AMBIGUOUS,
+    )
+    yield refused(
+        "several: in turn, a line that the first moves, and an equal one at the line stated",
+        "head\np\nq\np\nq\np\nq\n",
+        f"{HEAD}@@ -1,3 +1 @@\n head\n-p\n-q\n{HEAD}@@ -4,2 +4,2 @@\n p\n-q\n+Q\n",
+        AMBIGUOUS,
+    )
     yield refused("several: one does not fit", both, f"{HEAD}{TWO}{other.replace('-b', '-x')}", NOT_FOUND)
     yield refused(
         "several: made, then changed",

@@ -53,7 +53,10 @@ def costly(command: Command, facts: AllFacts) -> bool:
 
 
 def effort(command: Command) -> int:
-    """How long it takes to decide, in lines to place and in versions to go through."""
+    """How long it takes to decide, in lines to place and in versions to go through.
+
+    For each more section of a file, the text that the ones before it leave is made.
+    """
     match command:
         case Undo(histories=histories):
             return sum(map(len, histories.values()))
@@ -62,7 +65,8 @@ def effort(command: Command) -> int:
         case _:
             return 0
     lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
-    return lines + sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
+    lines += sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
+    return lines + 200 * sum(len(patch.then) for patch in patches)
 
 
 def size_of(facts: AllFacts) -> int:

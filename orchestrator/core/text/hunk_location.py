@@ -78,8 +78,8 @@ class HunkLocator:
         if not hunk.old:
             at = self._insertion(hunk)
             return Passage(at, at, tuple(_edits(hunk, at)))
-        readings = ((reading, self._index.places(reading.old)) for reading in _readings(hunk))
-        hunk, found = next(((reading, places) for reading, places in readings if places), (hunk, []))
+        located = ((reading, self._index.places(reading.old)) for reading in readings(hunk))
+        hunk, found = next(((reading, places) for reading, places in located if places), (hunk, []))
         if not found:
             if not self._fuzzy:
                 raise self._nowhere(hunk, "the base does not contain its context and removed lines")
@@ -158,7 +158,7 @@ def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
     return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
 
 
-def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
+def readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
     """The hunk as it is, then without pasted line numbers, then with the blank that its context lacks."""
     yield hunk
     old = [NUMBERED.match(text) for text in hunk.old]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.encoding import Document, Edit, splice
 from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
-from orchestrator.core.text.hunk_location import HunkLocator
+from orchestrator.core.text.hunk_location import HunkLocator, LineIndex, readings
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
 
@@ -18,34 +18,57 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 
     The hunks may come in any order; where a hunk's lines occur several times, an ascending order decides. A passage
     is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
-    Every section of a file is of the base: what one changes may be another's context, but what one writes no other
-    may replace, unless it is at its line: it could be meant where it was written.
+    Every section of a file is of the base: what one changes may be another's context, but no two may change one
+    place, and none may quote what is also where others write: it could be of the file that they leave.
     Raises what `HunkLocator.locate` does, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
     removes what another counts on or two insert at one place, NothingToChange.
     """
     sections = (patch.hunks, *patch.then)
     locator = HunkLocator(base, [hunk for hunks in sections for hunk in hunks], fuzzy=fuzzy, believed=not unread)
     placed: list[Passage] = []
-    written: set[str] = set()
     for hunks in sections:
-        for number, hunk in enumerate(hunks, len(placed)):
-            sure = hunk.old_start is not None and locator.is_as_stated(hunk)
-            if not sure and any(tag == "-" and text.strip() and text in written for tag, text in hunk.lines):
-                raise SearchAmbiguous(
-                    f"hunk {number + 1}: it replaces a line that an earlier section of this file writes.",
-                    hint="Write each section for the file as it is, and all hunks of it under one header.",
-                    details={"hunk": number, "lines": []},
-                )
+        unsure = _of_the_result(locator, hunks, base, Found(tuple(placed)).edits) if placed else None
+        if unsure is not None:
+            raise SearchAmbiguous(
+                f"hunk {len(placed) + unsure + 1}: its lines are also where an earlier section of this file writes.",
+                hint="Write each section for the file as it is, and all hunks of it under one header.",
+                details={"hunk": len(placed) + unsure, "lines": []},
+            )
         placed += _locate(locator, hunks, base, first=len(placed))
-        written |= {text for hunk in hunks for tag, text in hunk.lines if tag == "+"}
-    edits = ((edit.start, edit.length, index) for index, one in enumerate(placed) for edit in one.edits)
-    for (start, length, index), (next_start, next_length, other) in pairwise(sorted(edits)):
-        if next_start < start + length or (next_start, next_length) == (start, length):
-            raise _overlap(index, other, next_start)
+        edits = ((edit.start, edit.length, index) for index, one in enumerate(placed) for edit in one.edits)
+        for (start, length, index), (next_start, next_length, other) in pairwise(sorted(edits)):
+            if next_start < start + length or (next_start, next_length) == (start, length):
+                raise _overlap(index, other, next_start)
     found = Found(tuple(placed))
     if not found.edits:
         raise NothingToChange("the patch removes and adds no line.")
     return found
+
+
+def _of_the_result(
+    locator: HunkLocator, hunks: Sequence[PatchHunk], base: Document, edits: Sequence[Edit]
+) -> int | None:
+    """The first hunk that may be of the file as these edits leave it: what it quotes is there where it was not before.
+
+    Of a hunk whose header is right, only the line that it states counts.
+    """
+    origin: list[int] = []  # of each line that the edits leave, where it was; -1 of those that they bring
+    at = 0
+    for edit in edits:
+        origin += (*range(at, edit.start), *([-1] * len(edit.lines)))
+        at = edit.start + edit.length
+    origin += range(at, len(base.lines))
+    index = LineIndex(splice(base, edits).lines)
+    for number, hunk in enumerate(hunks):
+        stated = hunk.old_start if hunk.old_start is not None and locator.is_as_stated(hunk) else None
+        if not hunk.old and stated is not None and len(origin) != len(base.lines):
+            return number
+        for place in (at for reading in readings(hunk) for at in (index.places(reading.old) if hunk.old else ())):
+            was = origin[place] if stated is None else stated
+            as_before = was >= 0 and origin[place : place + len(hunk.old)] == [*range(was, was + len(hunk.old))]
+            if stated in (None, place) and not as_before:
+                return number
+    return None
 
 
 def _locate(locator: HunkLocator, hunks: Sequence[PatchHunk], base: Document, *, first: int) -> list[Passage]:
