@@ -290,7 +290,7 @@ def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncod
         why = f"{character} can't be written, for it is not certain that the file's encoding is {error.encoding}"
         hint = "Write it in ASCII, for example as an escape, or save the file as UTF-8 first."
     elif error.character == DAMAGE:
-        why = "it holds bytes that are no character, shown as U+FFFD, and only a part of it was changed"
+        why = "U+FFFD stands for bytes that are no character, and which these are in the changed line is not certain"
         hint = f"Replace line {error.line} by one without U+FFFD, or leave it as it is."
     else:
         why = f"its encoding, {error.encoding}, cannot hold {character}"

@@ -8,10 +8,10 @@ of UTF-8 is shown with U+FFFD for each piece that can't be read, and its bytes a
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -178,7 +178,7 @@ def encode(doc: Document) -> bytes:
     """The document's bytes; of what `decode` gave, exactly the bytes that it was given.
 
     Raises NotEncodable for the first character that the encoding lacks, or that a document in doubt has not had
-    before, and for a damaged line of which only a part was changed: what its U+FFFD stands for is not known there.
+    before, and for a damaged line that was changed in part, or may be one of two: its bytes are not known then.
     """
     _check_runs(doc)
     codec, step = codec_of(doc.encoding), 1 if doc.kept else PACKED_LINES
@@ -367,18 +367,29 @@ def _near(ends: Sequence[str], otherwise: str) -> str:
 
 
 def _kept(doc: Document, edits: Sequence[Edit], others: Sequence[Document]) -> dict[int, bytes]:
-    """The bytes of damaged lines beside the edits, and of those in an edit whose new lines hold damage, too."""
+    """The bytes of damaged lines beside the edits, and of new lines that read as damaged ones do.
+
+    Those that the edits take away come first. A new line that is like two different ones, or where damaged ones go
+    like none, gets bytes that it does not read as, so that it can't be encoded.
+    """
+    versions = [other for other in (doc, *others) if other.kept and other.encoding == doc.encoding]
+    if not versions:
+        return {}
+    known, lost = defaultdict[str, set[bytes]](set), defaultdict[str, set[bytes]](set)
+    for version in versions:
+        for line, raw in version.kept.items():
+            known[version.lines[line]].add(raw)
+    for edit in edits:
+        for line in doc.kept.keys() & range(edit.start, edit.start + edit.length):
+            lost[doc.lines[line]].add(doc.kept[line])
     kept: dict[int, bytes] = {}
-    spare = [raw for other in others if other.encoding == doc.encoding for raw in other.kept.values()]
     at = shift = 0
-    for edit in (*edits, Edit(len(doc.lines), 0, ())) if doc.kept or spare else ():
+    for edit in (*edits, Edit(len(doc.lines), 0, ())):
         kept |= {line + shift: doc.kept[line] for line in range(at, edit.start) if line in doc.kept}
         at = edit.start + edit.length
-        lost = [doc.kept[line] for line in range(edit.start, at) if line in doc.kept]
         for line, new in enumerate(edit.lines, edit.start + shift):
-            if DAMAGE in new:
-                same = (raw for raw in (*lost, *spare) if raw.decode("utf-8", "replace") == new)
-                if (raw := next(chain(same, lost), None)) is not None:
-                    kept[line] = raw
+            if DAMAGE in new and (lost or new in known):
+                raws = lost.get(new) or known.get(new) or set()
+                kept[line] = min(raws) if len(raws) == 1 else b""
         shift += len(edit.lines) - edit.length
     return kept

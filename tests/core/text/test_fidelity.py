@@ -137,6 +137,7 @@ def test_an_encoding_stays(data: bytes, written: str | None, like: str | None, e
 
 
 DAMAGED = "größe äöüàéèç 日本語\n".encode() + b"a \xff b\nc \xfe d\nx \xef\xbf\xbd y\n"
+TWINS = DAMAGED + b"same \xff\n" + "größe äöüàéèç 日本語\n".encode() + b"same \xfe\n"
 
 
 @pytest.mark.parametrize(("edits", "after"), [
@@ -145,6 +146,9 @@ DAMAGED = "größe äöüàéèç 日本語\n".encode() + b"a \xff b\nc \xfe d\n
     pytest.param([Edit(1, 2, ())], DAMAGED.replace(b"a \xff b\nc \xfe d\n", b""), id="removed"),
     pytest.param([Edit(1, 2, ("c \ufffd d", "new", "a \ufffd b"))],
                  DAMAGED.replace(b"a \xff b\nc \xfe d", b"c \xfe d\nnew\na \xff b"), id="moved"),
+    pytest.param([Edit(1, 1, ()), Edit(4, 0, ("a \ufffd b",))],
+                 DAMAGED.replace(b"a \xff b\n", b"") + b"a \xff b\n", id="moved from one place to another"),
+    pytest.param([Edit(4, 0, ("a \ufffd b",))], DAMAGED + b"a \xff b\n", id="copied"),
     pytest.param([Edit(3, 1, ("X \ufffd y",))], DAMAGED.replace(b"x \xef", b"X \xef"), id="the sign itself"),
 ])  # fmt: skip
 def test_a_damaged_line_keeps_its_bytes(edits: list[Edit], after: bytes) -> None:
@@ -160,6 +164,17 @@ def test_a_damaged_line_is_not_changed_in_part(edit: Edit) -> None:
     with pytest.raises(NotEncodable) as caught:
         encode(splice(text_of(DAMAGED), [edit]))
     assert (caught.value.character, caught.value.line) == ("\ufffd", edit.start + len(edit.lines))
+
+
+@pytest.mark.parametrize(("edits", "others"), [
+    pytest.param([Edit(1, 1, ()), Edit(5, 0, ("A \ufffd b",))], [], id="moved and changed"),
+    pytest.param([Edit(5, 0, ("same \ufffd",))], [TWINS], id="back, and like another one"),
+])  # fmt: skip
+def test_a_line_never_gets_what_it_may_not_have_had(edits: list[Edit], others: list[bytes]) -> None:
+    doc = text_of(TWINS.removesuffix(b"same \xfe\n"))
+    assert len(doc.kept) == 3
+    with pytest.raises(NotEncodable):
+        encode(splice(doc, edits, *map(text_of, others)))
 
 
 @quick
