@@ -185,12 +185,13 @@ class JournalVerifier(ChainVerifier):
         yield self.pages()
         yield self._seals.problems(self.walk.end[0], partial(hash_at, self._db, self._archive))
         yield self._content_problems()
+        yield self.walk.redaction_problems()
         if not self._lost:
-            yield self.walk.redaction_problems()
             yield self._table_problems()
             yield self._request_problems()
         if self._lost or self._problems:
-            compared = "the snapshots" if not self._lost else "redactions, checkpoints inside, tables and snapshots"
+            more = "earlier redactions, missing contents, stream versions, checkpoints inside, tables and "
+            compared = f"{more if self._lost else 'the '}snapshots"
             self._uncompared.append(f"{compared}: not all of the events that they are compared with can be trusted")
         else:
             yield snapshot_problems(self._db, self._archive, self._uncompared)
@@ -249,6 +250,7 @@ class JournalVerifier(ChainVerifier):
             yield self.link_problem(segment)
             self.walk.end, self._lost = (segment.last, segment.last_hash), True
             self._seals.signed.clear()
+            self.walk.redacted.clear()  # their redactions may be lost; those of later events can't be
             return
         for row in rows:
             yield from self.take(row)

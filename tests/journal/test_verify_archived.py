@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.core.errors import EventArchived
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.chain import message
+from orchestrator.core.events.chain import REDACTED_SALT_BYTES, message
 from orchestrator.core.events.journal_maintenance import (
     CheckpointSigned,
     ContentRedacted,
@@ -81,6 +81,28 @@ async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, 
     assert [line for line in report.unchecked if str(path) in line]
     assert report.events == journal.head - MOST
     assert report.proven == ()
+
+
+async def test_without_a_file_what_is_not_compared_is_named(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await reported(journal, 5)
+    await journal.append(unit(found(b"new"), stream="workspace", blobs=[b"new"]))
+    await journal.close()
+    next((state_dir / ARCHIVE).iterdir()).unlink()
+    alter(state_dir, f"DELETE FROM blobs WHERE digest = '{digest(b'new')}'")
+    report = await (await opened(readonly=True)).verify()
+    assert report.problems == ()
+    assert [line for line in report.unchecked if "missing contents" in line]
+
+
+async def test_without_a_file_a_later_payload_that_was_taken_out_is_found(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await reported(journal, 5)
+    await journal.close()
+    next((state_dir / ARCHIVE).iterdir()).unlink()
+    alter(state_dir, f"UPDATE events SET payload = x'7b7d', salt = zeroblob({REDACTED_SALT_BYTES}) WHERE seq = 9")
+    report = await (await opened(readonly=True)).verify()
+    assert any("event @9 was taken out" in problem for problem in report.problems), report.problems
 
 
 @pytest.mark.parametrize("file", range(4))
