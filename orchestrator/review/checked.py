@@ -58,6 +58,7 @@ class CheckedReviewer:
 
     async def _reply(self, redacted: RedactedRequest, reservation: Reservation) -> ReviewReply:
         began, usage = self._clock.ticks_us(), ReviewUsage()
+        most = reservation.tokens, reservation.microusd
         repair: Repair | None = None
         while True:
             limits = self._budget.left(usage)
@@ -65,6 +66,7 @@ class CheckedReviewer:
             left_s = self._settings.timeout_s - (self._clock.ticks_us() - began) / 1e6
             if left_s <= 0:
                 raise ReviewerTimeout(f"no answer in {self._settings.timeout_s:g} s")
+            reservation.tokens, reservation.microusd = most
             given = json_object(await self._ask(shown, left_s))
             if "usage" in given:
                 usage = _sum(usage, usage_of(given.pop("usage")))

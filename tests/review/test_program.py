@@ -187,6 +187,17 @@ async def test_who_does_not_say_what_it_took_is_counted_at_the_most(script: str)
         await asked.review(conflict())
 
 
+@pytest.mark.parametrize("repaired", ["sys.exit(1)", f"print({json.dumps(GOOD)!r})"], ids=["no answer", "no usage"])
+async def test_a_repair_that_does_not_say_what_it_took_is_counted_at_the_most(repaired: str) -> None:
+    bad = {**edited((1, ["x"])), "usage": {"input_tokens": 1, "output_tokens": 1}}
+    script = f"if json.load(sys.stdin)['repair']: {repaired}\nelse: print({json.dumps(bad)!r})"
+    asked = program(script, max_tokens=100, max_tokens_per_hour=199)
+    with suppress(ReviewerRefused):
+        await asked.review(conflict())
+    with pytest.raises(OverBudget, match="200 tokens within an hour"):
+        await asked.review(conflict())
+
+
 async def test_reviews_at_the_same_time_share_the_hour() -> None:
     under_way, answered = anyio.Event(), anyio.Event()
 
