@@ -111,8 +111,7 @@ class TableReader:
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second: half of a surrogate pair
             message, _, where = str(error).partition(" - at ")
             item = [int(number) + 1 for number in re.findall(r"\d+", where)]
-            words = _words(kind)
-            if words:
+            if (item or get_origin(kind) is Literal) and (words := _words(kind)):
                 message = f"is one of {' | '.join(words)}"
             self.wrong(f"{_quoted(value[item[0] - 1] if item else value)}: {message}", *place, *item)
             return

@@ -284,6 +284,7 @@ def test_what_is_merged_beyond_git(table: str, edits: EditRules) -> None:
 
 @pytest.mark.parametrize(("table", "key", "message"), [
     pytest.param("fuzzy = 1", "edits.fuzzy", "`bool`", id="no flag"),
+    pytest.param('merge_rules = "imports"', "edits.merge_rules", "`array`", id="no list of rules"),
     pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "imports | list_items", id="misspelt rule"),
     pytest.param("fuzy = true", "edits.fuzy", "known: fuzzy, lowest_rung", id="misspelt key"),
 ])  # fmt: skip
