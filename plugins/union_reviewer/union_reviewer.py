@@ -58,7 +58,7 @@ def together(ours: Lines, theirs: Lines) -> Lines:
 
 
 def main() -> None:
-    json.dump(answer(json.load(sys.stdin)), sys.stdout)
+    json.dump(answer(json.load(sys.stdin.buffer)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
@@ -57,6 +61,18 @@ def test_union_loses_nothing_that_either_added(base: str, ours: str, theirs: str
     for kept in (base, ours, theirs):
         letters = iter(both)
         assert all(letter in letters for letter in kept)
+
+
+def test_the_union_reviewer_reads_utf_8_whatever_the_locale() -> None:
+    region = {"number": 1, "base": [], "current": ["é"], "proposed": ["ü"]}
+    done = subprocess.run(
+        [sys.executable, PLUGINS / "union_reviewer" / "union_reviewer.py"],
+        input=json.dumps({"regions": [region]}, ensure_ascii=False).encode(),
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["regions"] == [{"region": 1, "lines": ["é", "ü"]}]
 
 
 def test_the_model_reviewers_policy_is_one() -> None:
