@@ -4,7 +4,7 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 Two sets of globs overlap if they name a known path both, or if a glob of one and a glob of the other may meet:
 the directories that they begin with (`src/api/*.py`: `src/api`) do not separate them. A bare name (`docs`) meets
-the directories that bear it, and globs that hold at any depth.
+the directories that bear it, and globs that hold at any depth; one with a dot in it is a file's, in any directory.
 Exceptions (`!…`) are not looked at. Where that misses one (`docs` and `src` in `src/docs`) and no file is there
 yet, two agents hold a path alone, and a change by either is judged by the other's lease.
 """
@@ -168,9 +168,14 @@ def _shape(glob: str) -> _Shape:
 
 
 def _may_meet(one: _Shape, other: _Shape) -> bool:
-    if one.bare and (other.bare or other.above):
-        return one.bare in (other.bare, *other.above)
-    if other.bare and one.above:
-        return other.bare in one.above
+    if one.bare and other.bare:
+        return one.bare == other.bare or _of_file(one.bare) != _of_file(other.bare)
+    name, above = one.bare or other.bare, one.above or other.above
+    if name and above:
+        return name in above or (_of_file(name) and not _of_file(above[-1]))
     short, long = sorted((one.above, other.above), key=len)
     return long[: len(short)] == short
+
+
+def _of_file(name: str) -> bool:
+    return "." in name[1:]
