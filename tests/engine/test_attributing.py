@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.content import Signature, digest_of
+from orchestrator.core.content import LineHunk, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.text.encoding import Document
 from orchestrator.engine.reads.blame import KEPT_FOLDS, Attributions
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -149,3 +150,22 @@ async def test_what_is_at_hand_is_bounded(past: Past) -> None:
         for path, version in zip(paths, versions, strict=True):
             assert await past.owners(path, version) == [version] * 3
     assert len(past.attributions.kept) == KEPT_FOLDS
+
+
+async def test_contents_are_compared_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a file that other programs save often would cost each question all of its versions."""
+    compared: list[int] = []
+    line_hunks = past.services.contents.line_hunks
+
+    async def counted(old: Document, new: Document) -> tuple[LineHunk, ...]:
+        compared.append(new.line_count)
+        return await line_hunks(old, new)
+
+    monkeypatch.setattr(past.services.contents, "line_hunks", counted)
+    versions = [await past.put(A, " ".join("abcdefgh"[: n + 1])) for n in range(8)]
+    assert await past.owners(A, versions[6]) == versions[:7]
+    assert await past.owners(A, versions[7]) == versions
+    assert compared == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert await past.owners(A, versions[3]) == versions[:4]
+    assert len(compared) == 8
+    assert list(past.attributions.kept) == [A]

@@ -31,6 +31,9 @@ from orchestrator.ports.journal import Journal, KnownVersion
 KEPT_FOLDS, KEPT_LINES = 20, 200_000
 """Folds in memory, and lines of one of them."""
 
+KEPT_DIFFERENCES, KEPT_HUNKS = 10_000, 20
+"""Differences of two contents in memory, and hunks of one of them."""
+
 
 class Blamer:
     """Answers from the versions' events; the present is brought up to date with the disk first."""
@@ -148,26 +151,26 @@ class Lineage(msgspec.Struct):
 
 
 class Attributions:
-    """Folds by (path, version)."""
+    """Folds of files' versions."""
 
     def __init__(self, journal: Journal, contents: Contents) -> None:
         self._journal, self._contents = journal, contents
-        self.kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
-        """The last ones that were asked for, the latest at the end."""
+        self.kept: OrderedDict[WorkspacePath, Lineage] = OrderedDict()
+        """Of each path the version that was asked for last, the latest at the end."""
+        self._differences: OrderedDict[tuple[Digest | None, Digest | None, int], tuple[LineHunk, ...]] = OrderedDict()
+        """By both contents and the lines of the first: else each fold would compare all that have no hunks again."""
 
     async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
         """The attribution of one version of a path. Do not change it.
 
         `lost` is set on one whose content, and so the number of its lines, is not known.
         """
-        known = self.kept.get((path, version))
-        if known is not None:
-            self.kept.move_to_end((path, version))
-            return known
-        lineage = Lineage()
-        await self._fold(lineage, await self._versions(path, version))
+        lineage = self.kept.pop(path, None)
+        if lineage is None or lineage.last != version:
+            lineage = Lineage()
+            await self._fold(lineage, await self._versions(path, version))
         if lineage.lost is None and lineage.attribution.lines <= KEPT_LINES:
-            self.kept[path, version] = lineage
+            self.kept[path] = lineage
             while len(self.kept) > KEPT_FOLDS:
                 self.kept.popitem(last=False)
         return lineage
@@ -221,6 +224,9 @@ class Attributions:
         row, lines = known.row, lineage.attribution.lines
         if hunks is None and not row.present:
             hunks = (LineHunk(0, lines, 0, 0),) if lines else ()
+        pair = (lineage.digest, row.digest, lines)
+        if hunks is None and lineage.lost is None:
+            hunks = self._differences.get(pair)
         if hunks is None:
             new = await self._document(row.digest)
             if new is None:
@@ -237,6 +243,10 @@ class Attributions:
                 lineage.add(known.row)
                 return None
             hunks = await self._contents.line_hunks(old, new)
+            if lineage.lost is None and len(hunks) <= KEPT_HUNKS:
+                self._differences[pair] = hunks
+                while len(self._differences) > KEPT_DIFFERENCES:
+                    self._differences.popitem(last=False)
         step = _step(lineage, known, hunks)
         return msgspec.structs.replace(step, texts=await self._texts(lineage, step))
 
