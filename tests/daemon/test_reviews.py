@@ -214,7 +214,8 @@ async def test_a_restart_asks_once_more(base: Path) -> None:
     daemon.start()
     async with daemon.client("bob") as bob, daemon.client() as person:
         assert (await final(bob, number)).status == "applied"
-        assert (await follow(person, "review_failed"))[0]["code"] == "daemon_restarted"
+        failed = (await follow(person, "review_failed"))[0]
+        assert (failed["code"], "asked once more" in failed["hint"]) == ("daemon_restarted", True)
         assert [item["reviewer"] for item in await follow(person, "review_requested", 2)] == ["quick", "quick"]
         assert (await person.journal_rebuild()).ok
     assert daemon.stop() == 0

@@ -44,7 +44,10 @@ PATIENCE = 2
 MOST_MESSAGE = 2000
 """Characters of a reviewer's words that are kept."""
 
-NOT_APPLIED: Final = "Nothing is applied. The next reviewer of the route is asked; after the last, a person decides."
+NOT_APPLIED: Final = (
+    "Nothing is applied. A reviewer that did nothing wrong is asked once more, else the next of the route; after the "
+    "last, a person decides."
+)
 
 
 class Reviewing:
