@@ -338,6 +338,10 @@ def _as_agents_send_them() -> Iterator[Case]:
         AMBIGUOUS,
     )
     yield refused(
+        "sent: a file's row with a blank before it", A, " *** Update File: b.txt\n@@\n-two\n+2\n", INVALID, path="a.txt"
+    )
+    yield refused("sent: the same before another form", A, f" *** Delete File: b.txt\n{HEAD}{TWO}", INVALID)
+    yield refused(
         "sent: two sections that change one line",
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n one\n-two\n+2\n{END}",

@@ -13,8 +13,8 @@ HEADS = (ADD, UPDATE, DELETE)
 
 
 def begins(row: str) -> bool:
-    """Whether a row belongs to this form and to no other."""
-    return row.strip() == BEGIN or row.startswith(HEADS)
+    """Whether a row belongs to this form and to no other; with blanks before it, to be refused."""
+    return row.strip() == BEGIN or row.lstrip().startswith(HEADS)
 
 
 def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
