@@ -147,6 +147,13 @@ def test_a_shortened_line_is_not_seen_whole() -> None:
     assert (session.seen[PATH].newest, session.seen[PATH].newest_whole) == (7, None)
 
 
+def test_an_answer_that_shows_no_line_is_no_base() -> None:
+    """Else a change that quotes an older version would be judged against one whose lines its author never saw."""
+    session = folded([opened(), read(2, 7, [(1, 10)], 10), read(3, 8, [], 10)]).sessions.get(S1)
+    assert session is not None
+    assert session.seen[PATH].newest == 7
+
+
 @pytest.mark.parametrize("on_seen_whole", [True, False])
 def test_an_own_change_is_seen_whole_only_on_a_version_seen_whole(on_seen_whole: bool) -> None:
     event = ChangeApplied(
