@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import click
+import msgspec
 import pytest
 from msgspec import Meta
 
@@ -16,7 +17,7 @@ from orchestrator.api.results import ChangeAnswer, Done, FileFacts, Result, Sear
 from orchestrator.clients.cli import orchestrator
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.render import rendered
-from orchestrator.clients.render.generic import when
+from orchestrator.clients.render.generic import COLUMNS, when
 from orchestrator.core.errors import plural
 
 WITHOUT = {
@@ -123,3 +124,9 @@ def test_every_command_shows_its_help() -> None:
                 walk(command.commands[below], f"{name} {below}")
 
     walk(orchestrator, "orchestrator")
+
+
+@pytest.mark.parametrize("row", COLUMNS, ids=lambda row: row.__name__)
+def test_a_row_has_columns_of_its_type(row: type[msgspec.Struct]) -> None:
+    named = {column.partition("|")[0] for column in COLUMNS[row].split(", ")}
+    assert named <= set(row.__struct_fields__)

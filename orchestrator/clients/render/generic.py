@@ -68,7 +68,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     a.SessionLine: "agent, asserted, agent_class, client, session",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, kind, added, removed, path, moved_from",
-    StaleReader: "agent|-, session, version_id, lines|all of it, changes, by, since",
+    StaleReader: "agent|-, session, version_id, lines|all of it, by, since",
 }
 """The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""
 
