@@ -106,7 +106,7 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
             return f'get_diff(from="{change}", to="{version}")'
         case SessionInfo():
-            return "journal_query()"
+            return "journal_query(), of the full toolset"
         case r.ChangeAnswer(paths=(path, *_)):
             return f"read_file(path={quoted(path.path)})"
         case _:

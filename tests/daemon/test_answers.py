@@ -152,4 +152,5 @@ def test_many_files_are_answered_in_few_bytes(daemon: RunningDaemon) -> None:
         assert answered(transport, "revert", change=gone["change"])["status"] == "applied"
         assert len(list(folder.iterdir())) == FILES
         status = answered(transport, "session_status")
-        assert (status["next"], "uncommitted_changes" in str(status["cut"])) == ("journal_query()", True)
+        assert "uncommitted_changes" in str(status["cut"])
+        assert status["next"] == "journal_query(), of the full toolset"  # this connection has the core set alone
