@@ -96,7 +96,7 @@ def stop(settings: Settings) -> int:
     except DaemonUnreachable as error:
         serving = processes.serving(settings.root)
         if serving is None:
-            error.hint = "It was stopped before."
+            error.hint = "There is nothing to stop."
             raise
         done = _ended(serving)
     return settings.show(done, ["the daemon has ended"])

@@ -175,7 +175,7 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("daemon", f"pid {info.pid}, version {info.version}"),
         ("socket", info.socket),
         ("state dir", info.state_dir),
-        ("checked", health.checked),
+        ("journal", f"chain and pages checked: {health.checked}" if health.checked else ""),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )

@@ -81,6 +81,7 @@ _PHRASES = {
     "deleted_at": "(deleted at {})",
     "added": "+{}",
     "removed": "-{}",
+    "token": "token: {}",
 }
 _QUIET = set("ok complete unread cursor total truncated next diff diff_truncated moved warnings".split())
 """Members that are shown in a form of their own, or that only programs need."""
@@ -105,6 +106,8 @@ def lines_of(result: r.Result) -> Iterator[str]:
         yield from rows_of(rows, indent="  " if alone is None else "")
     if alone == "" and not lists:
         yield EMPTY[type(result)]
+    if values.get("more"):
+        yield f"… more follows; go on with {values['next']}"
     yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 

@@ -100,7 +100,7 @@ class TableReader:
             known = () if isinstance(kinds, type) else ("kind",)
             kind = kinds if isinstance(kinds, type) else kinds.get(str(table.get("kind")))
             if kind is None and not isinstance(kinds, type):
-                self.wrong(f"is one of {' | '.join(kinds)}", name, at, "kind")
+                self.wrong(f"must be one of {' | '.join(kinds)}", name, at, "kind")
             elif kind is not None and (item := self.table(kind, table, name, at, known=known)) is not None:
                 yield at, item
 
@@ -112,7 +112,7 @@ class TableReader:
             message, _, where = str(error).partition(" - at ")
             item = [int(number) + 1 for number in re.findall(r"\d+", where)]
             if (item or get_origin(kind) is Literal) and (words := _words(kind)):
-                message = f"is one of {' | '.join(words)}"
+                message = f"must be one of {' | '.join(words)}"
             self.wrong(f"{_quoted(value[item[0] - 1] if item else value)}: {message}", *place, *item)
             return
         for meta in get_args(kind):
@@ -214,4 +214,4 @@ def glob_problem(glob: str) -> str | None:  # one return for each thing that git
 
 def known_one(value: str, known: tuple[str, ...]) -> str | None:
     """What is wrong with a word that must be one of a few."""
-    return None if value in known else f"is one of {', '.join(known)}"
+    return None if value in known else f"must be one of {', '.join(known)}"

@@ -128,7 +128,7 @@ class ConflictResolver:
         then = states[0] if version is None else sides_at(states, version)
         if then is None:
             why = f"{show(conflict.seq)} never met version {show(version or 0)} of {conflict.found.path}"
-            raise ParameterInvalid("on", why, hint=LOOK.replace("@N", show(conflict.seq)))
+            raise ParameterInvalid("on", why, hint=LOOK.replace("show @N", f"show {show(conflict.seq)}"))
         contents = self._s.contents
         texts = await sides_of(contents, then), await sides_of(contents, sides)
         binary = sides.current is not None and await side(contents, sides.current) is None
@@ -145,7 +145,9 @@ class ConflictResolver:
         row = await self._s.journal.version_at(path, version)
         if row is None or row.seq != version or not row.present:
             raise ParameterInvalid(
-                "on", f"{path} has no version {show(version)}", hint=LOOK.replace("@N", show(conflict.seq))
+                "on",
+                f"{path} has no version {show(version)}",
+                hint=LOOK.replace("show @N", f"show {show(conflict.seq)}"),
             )
         return row.digest
 
