@@ -238,11 +238,15 @@ def _message(line: bytes, open_calls: OpenCalls) -> types.JSONRPCMessage:
         with suppress(ValueError, RecursionError, AttributeError):
             error.request_id = json.loads(line).get("id")
         raise error from unread
-    if isinstance(message, types.JSONRPCRequest) and coerce_request_id(message.id) in open_calls:
-        error = FrameInvalid("a call with this id is not answered yet", hint="Give each call an id of its own.")
-        error.request_id = message.id
-        raise error
-    return message
+    match message:
+        case types.JSONRPCRequest(id=id) if coerce_request_id(id) in open_calls:
+            error = FrameInvalid("a call with this id is not answered yet", hint="Give each call an id of its own.")
+        case types.JSONRPCNotification() if "id" in (given := json.loads(line)):  # such as 1.5: the SDK skips it
+            error, id = FrameInvalid("a call's id is neither a whole number nor a text"), given["id"]
+        case _:
+            return message
+    error.request_id = id
+    raise error
 
 
 def _protocol_error(error: FrameInvalid) -> bytes:

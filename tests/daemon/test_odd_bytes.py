@@ -64,6 +64,8 @@ def test_through_mcp_the_error_comes_under_the_calls_id(daemon: RunningDaemon) -
         called("fo\udcffur", "tools/call", name="read_file", arguments={"path": "nu\udcff"}),
         called(5, "tools/\udcff"),
         called(6, "tools/call", name="list_files", arguments={}),
+        called(7.5, "tools/call", name="list_files", arguments={}),
+        called(None, "tools/call", name="list_files", arguments={}),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "alice"],
@@ -74,10 +76,11 @@ def test_through_mcp_the_error_comes_under_the_calls_id(daemon: RunningDaemon) -
         timeout=60,
     )
     replies = {reply["id"]: reply for reply in map(json.loads, done.stdout.splitlines())}
-    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6}, done.stderr
+    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6, 7.5, None}, done.stderr
     for id in (2, "three", "fo\udcffur", 5):
         assert replies[id]["error"]["code"] == -32600
         assert "UTF-8" in replies[id]["error"]["message"]
+    assert {replies[id]["error"]["code"] for id in (7.5, None)} == {-32600}, "each has a reply"
     assert not replies[6]["result"].get("isError")
     _, noted = command(daemon, "journal", "query", "--agent", "alice", "--outcome", "refused")
-    assert [entry["event"]["code"] for entry in noted["entries"]] == ["invalid_frame"] * 4
+    assert [entry["event"]["code"] for entry in noted["entries"]] == ["invalid_frame"] * 6
