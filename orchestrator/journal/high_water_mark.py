@@ -131,8 +131,11 @@ def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archiv
     head = last[0] if last else 0
     if journal != mark.journal or (mark.head and hash_at(connection, archive, mark.head) != mark.head_hash):
         other = ", with another event there" if head >= mark.head else ""
+        why = f"the journal ends at @{head}, but it had come to @{mark.head}{other}"
+        if journal != mark.journal:
+            why = f"this journal, at @{head}, is another one than the workspace's, which had come to @{mark.head}"
         raise JournalBehind(
-            f"the journal ends at @{head}, but it had come to @{mark.head}{other}",
+            why,
             hint="Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`.",
             details={"head": f"@{head}", "known_head": f"@{mark.head}"},
         )

@@ -84,7 +84,8 @@ async def test_another_workspaces_backup_is_not_served_until_it_is_adopted(base:
     assert daemon.stop() == 0
     code, answer = command(daemon, "journal", "restore", str(foreign))
     assert code == 0, answer
-    assert daemon.start()["code"] == "journal_behind"
+    refused = daemon.start()
+    assert (refused["code"], "another one than the workspace's" in str(refused["message"])) == ("journal_behind", True)
     daemon.wait()
     code, answer = command(daemon, "journal", "adopt")
     assert code == 0, answer
