@@ -176,7 +176,7 @@ def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[s
     nearest = _nearest(name[:_SHOWN], known)
     few = given if len(given) <= len(known) else ()  # of more, one at least has no name of ours
     ours = {key: key if key in known else _nearest(key[:_SHOWN], known) for key in few}
-    hint = f"{operation.name} takes: {', '.join(known)}."
+    hint = f"{operation.name} takes: {', '.join(known) or 'no parameters'}."
     if operation.struct is EditFile and name in _IN_CHANGES:
         hint = f"changes is a list: [{{search, replace, expected_count}}, …]. {CHANGE_FORMS}"
     elif nearest and ours and None not in ours.values() and len(set(ours.values())) == len(ours):

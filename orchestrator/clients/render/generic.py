@@ -107,7 +107,7 @@ def lines_of(result: r.Result) -> Iterator[str]:
     if alone == "" and not lists:
         yield EMPTY[type(result)]
     if values.get("more"):
-        yield f"… more follows; go on with {values['next']}"
+        yield f"… more follows; go on with {escaped(str(values['next']))}"
     yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
