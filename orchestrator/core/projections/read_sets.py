@@ -63,7 +63,7 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
         return None if version is None else (version, self.versions[version].whole)
 
     def shown(self, seen: SeenLines) -> SeenFile:
-        """After lines were shown; a cut line makes its answer count as part only, and no line makes it count for nothing."""
+        """After lines were shown; with a cut line the answer counts as a part only, without any line as nothing."""
         if seen.total_lines and not seen.ranges:
             return self
         known = self.versions.get(seen.version)

@@ -184,7 +184,7 @@ def test_a_position_out_of_order_is_refused(seq: int) -> None:
 
 
 def test_a_state_in_another_form_has_another_version() -> None:
-    """The bytes of a history of all samples. If a fold changed them, raise its version; a new sample moves the numbers."""
+    """The bytes of a history of all samples. A new sample moves the numbers; if a fold did, its version is raised."""
     data = encode(freeze(folded(long_history())))
     head = msgspec.json.decode(GOLDEN.read_bytes().split(b"\n", 1)[0], type=Head)
     store = f"store this as {GOLDEN.name} in tests/golden, without a line end at its end:\n{data.decode()}"
