@@ -78,7 +78,9 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     usage: ReviewUsage = ReviewUsage()
 
 
-class ReviewFailure(OrchestratorError, code="review_failed", hint="The daemon's log has the trace."):
+class ReviewFailure(
+    OrchestratorError, code="review_failed", hint="If it was unforeseen, the daemon's log has the trace."
+):
     """A reviewer gave nothing that counts; `code` says in which way."""
 
 

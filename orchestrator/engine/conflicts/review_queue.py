@@ -145,7 +145,7 @@ class Reviewing:
         try:
             return await work()
         except Exception as error:  # noqa: BLE001
-            # The one place where anything is caught: what a service, a program or a plugin answers is read in
+            # The one place where anything is caught: what a program answers is read in
             # these tasks, and a defect in that must cost this review and not the daemon. Logged, never hidden.
             ended = ["requested", "answered"]
             if not isinstance(error, OrchestratorError):
