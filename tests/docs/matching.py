@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_VERSION = re.compile(r"@\d+")
+_VERSION = re.compile(r"@\d+|\b\d{12}\b")  # as a person reads it, and as it is in the name of an archived file
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ?")
 _SPACES = re.compile(r" {2,}")
 
@@ -24,7 +24,7 @@ class Versions:
         """Whether two lines agree. `…` in the document stands for anything; widths of gaps do not count."""
         reported, real = _plain(reported), _plain(real)
         names = _VERSION.findall(reported)
-        pattern = "(@[0-9]+)".join(
+        pattern = "(@[0-9]+|[0-9]{12})".join(
             ".*".join(re.escape(piece) for piece in text.split("…")) for text in _VERSION.split(reported)
         )
         found = re.fullmatch(pattern, real)
