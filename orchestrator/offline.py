@@ -32,6 +32,7 @@ from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_c
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.sqlite import STREAM as JOURNAL
 from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.logs import start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch, EventFilter, NewEvent
 from orchestrator.ports.machine import Step
@@ -56,6 +57,7 @@ def held(workspace: str, state_dir: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def _opened(state_dir: str, *, mark: Path | None = None, readonly: bool = False) -> AsyncIterator[SqliteJournal]:
+    start_logging()
     journal = await SqliteJournal.open(
         state_dir, clock=SystemClock(), entropy=SystemEntropy(), mark=mark, readonly=readonly
     )

@@ -91,3 +91,13 @@ async def test_another_workspaces_backup_is_not_served_until_it_is_adopted(base:
     assert code == 0, answer
     assert "another journal" in answer["message"]
     assert daemon.start()["ok"]
+
+
+async def test_an_adoption_prints_its_answer_alone(daemon: RunningDaemon) -> None:
+    """What it logs, as of a snapshot from before an upgrade, goes to stderr."""
+    assert daemon.stop() == 0
+    with closing(sqlite3.connect(daemon.state_dir / "journal.db")) as database:
+        assert database.execute("UPDATE snapshots SET version = 'old'").rowcount
+        database.commit()
+    code, answer = command(daemon, "journal", "adopt")
+    assert code == 0, answer
