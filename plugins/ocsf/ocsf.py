@@ -1,6 +1,6 @@
 """Entries of the journal as OCSF File System Activity (class 1001), for whoever collects security events.
 
-    orchestrator journal export --format jsonl | orchestrator-ocsf --root /path/of/the/workspace > events.ocsf
+    orchestrator journal export | orchestrator-ocsf --root /path/of/the/workspace > events.ocsf
 
 One line for each file that an event is about; none for an event that is about no file.
 Source: ocsf/ocsf-schema, events/system/file_activity.json (main, after the ai_operation profile), its CHANGELOG
