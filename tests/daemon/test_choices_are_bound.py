@@ -104,6 +104,11 @@ async def test_a_whole_content_keeps_what_came_after_its_version(base: Path) -> 
         await q.moves_on("line 30\n", "line 30 carol\n")
         assert await q.refused("content", content=mine) == "conflict_moved"
         assert await q.refused("content", content=mine, on="@99999") == "invalid_parameter"
+        for choice, more in (("content", {"content": mine}), ("proposed", {})):
+            with pytest.raises(RemoteError, match="@99999") as unknown:
+                await q.resolve(choice, on="@99999", **more)
+            assert f"conflicts show {q.conflict}`" in unknown.value.hint
+            assert "--on @N" in unknown.value.hint, "not the conflict's own number"
         assert await q.refused("content", content=mine, on=q.conflict) == "invalid_parameter"
         done = await q.resolve("content", content=mine, on=info.current_version)
         assert done.status == "applied"

@@ -36,6 +36,11 @@ LOOK = (
 )
 
 
+def look_again(conflict: Conflict) -> str:
+    """The hint for one conflict."""
+    return LOOK.replace("show @N", f"show {show(conflict.seq)}")
+
+
 def authorize_resolution(
     conflict: Conflict, choice: str, agent: AgentName, access: Mapping[WorkspacePath, tuple[Allow | NeedApproval, bool]]
 ) -> None:
@@ -116,7 +121,7 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
 
     Raises ParameterInvalid, VersionUnknown, ConflictMoved.
     """
-    newest, look = conflict.review, LOOK.replace("show @N", f"show {show(conflict.seq)}")
+    newest, look = conflict.review, look_again(conflict)
     if newest is None:
         return None
     if review is None:
@@ -148,7 +153,7 @@ class ConflictMoved(CallerError, code="conflict_moved", hint=LOOK):
         number = show(conflict.seq)
         super().__init__(
             f"{number}: {why}, so that the choice could mean something else",
-            hint=LOOK.replace("show @N", f"show {number}"),
+            hint=look_again(conflict),
             details={"conflict": number},
         )
 

@@ -9,13 +9,13 @@ import msgspec
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ResolveConflict
 from orchestrator.core.conflicts.resolution import (
-    LOOK,
     ConflictClosed,
     ConflictMoved,
     ProposalUnfit,
     accepted_review,
     authorize_resolution,
     check_still_applies,
+    look_again,
     replaces_whole,
     sides_at,
 )
@@ -128,7 +128,7 @@ class ConflictResolver:
         then = states[0] if version is None else sides_at(states, version)
         if then is None:
             why = f"{show(conflict.seq)} never met version {show(version or 0)} of {conflict.found.path}"
-            raise ParameterInvalid("on", why, hint=LOOK.replace("show @N", f"show {show(conflict.seq)}"))
+            raise ParameterInvalid("on", why, hint=look_again(conflict))
         contents = self._s.contents
         texts = await sides_of(contents, then), await sides_of(contents, sides)
         binary = sides.current is not None and await side(contents, sides.current) is None
@@ -144,11 +144,7 @@ class ConflictResolver:
             return state.current
         row = await self._s.journal.version_at(path, version)
         if row is None or row.seq != version or not row.present:
-            raise ParameterInvalid(
-                "on",
-                f"{path} has no version {show(version)}",
-                hint=LOOK.replace("show @N", f"show {show(conflict.seq)}"),
-            )
+            raise ParameterInvalid("on", f"{path} has no version {show(version)}", hint=look_again(conflict))
         return row.digest
 
     async def _states(self, conflict: Conflict) -> tuple[ConflictSides, ...]:
