@@ -107,9 +107,12 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
     Raises OSError, JournalCorrupt.
     """
     rows = connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall()
-    for problem in map(ChainWalk((first - 1, b"")).take, rows):
+    walk = ChainWalk((first - 1, b""))
+    for problem in map(walk.take, rows):
         if problem is not None:
             raise JournalCorrupt(problem, hint=DAMAGED)
+    if walk.end[0] != last:
+        raise JournalCorrupt(f"events @{first} to @{last} are not all in the database", hint=DAMAGED)
     with closing(memory_database()) as image:
         image.executemany(sql("append_event"), rows)
         data = zstd.compress(image.serialize(), LEVEL)

@@ -21,9 +21,10 @@ from orchestrator.journal import backup as backup_module
 from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
 from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.segments import Segment
+from orchestrator.journal.segments import ARCHIVE, Segment
 from orchestrator.journal.sqlite import PACKERS, SqliteJournal
 from orchestrator.ports.journal import EventFilter
+from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import (
     PATH,
@@ -216,6 +217,16 @@ async def test_a_spoilt_segment_is_named(state_dir: Path, opened: Open, spoil: s
     reported = report.unchecked if spoil == "gone" else report.problems
     assert any(moved.file in line for line in reported)
     assert (report.problems == ()) is (spoil == "gone")
+
+
+@pytest.mark.parametrize("gone", ["seq <= 7", "seq = 7"], ids=["all", "the last"])
+async def test_events_that_are_gone_are_not_archived(state_dir: Path, opened: Open, gone: str) -> None:
+    journal = await opened()
+    await mixed(journal)
+    alter(state_dir, f"DELETE FROM events WHERE {gone}")
+    with pytest.raises(JournalCorrupt, match="events @1 to @7 are not all in the database"):
+        await keeper_of(journal).archive(Seq(7), Origin())
+    assert not (state_dir / ARCHIVE).exists()
 
 
 async def test_a_broken_link_to_the_archive_is_found_at_the_start(state_dir: Path, opened: Open) -> None:
