@@ -164,7 +164,8 @@ class SqliteJournal(JournalReader):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
-                await to_thread.run_sync(partial(self._keep_mark, self.here, closes=True))
+                if self.id:  # else the opening failed before it was read
+                    await to_thread.run_sync(self._keep_mark, self.here)
             if self._mark is not None:
                 self._mark.close()
 

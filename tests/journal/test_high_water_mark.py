@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -50,6 +51,18 @@ async def test_an_event_that_was_acknowledged_is_there_or_missed(tmp_path: Path)
             assert again.head == EVENTS, (how, at)
             await again.close()
     assert refused > len(damages) // 2, "most of these lose events"
+
+
+async def test_a_mark_that_a_start_could_not_write_is_written_at_the_end(tmp_path: Path) -> None:
+    mark = tmp_path / "w.mark"
+    draft = tmp_path / f"w.mark.{os.getpid()}"
+    draft.mkdir()  # no file can be made there
+    journal = await opened(tmp_path / "state", mark)
+    draft.rmdir()
+    await journal.append(unit(looked("a")))
+    await journal.close()
+    known = HighWaterMarkFile(mark).read()
+    assert (known and known.head) == 1
 
 
 def test_a_line_that_was_torn_is_not_read(tmp_path: Path) -> None:
