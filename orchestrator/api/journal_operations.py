@@ -157,7 +157,7 @@ class JournalUnarchive(p.Approving, frozen=True):
 
 
 class JournalCollect(p.Approving, frozen=True):
-    grace_days: Annotated[int, Meta(description="Contents that an event named since then stay.", ge=0, le=36500)] = 30
+    grace_days: Annotated[int, Meta(description="Days in which what an event named stays.", ge=0, le=36500)] = 30
     dry_run: Annotated[bool, Meta(description="Only say what would go.")] = False
 
 

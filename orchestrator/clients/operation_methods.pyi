@@ -707,7 +707,7 @@ class OperationMethods:
         """Delete stored contents that no event outside the archive needs and that no event named for a while.
 
         approver: The approver code.
-        grace_days: Contents that an event named since then stay.
+        grace_days: Days in which what an event named stays.
         dry_run: Only say what would go.
         """
 
