@@ -172,10 +172,19 @@ class _Text:
     def __init__(self, doc: Document) -> None:
         self.doc, self.text = doc, doc.text
         self.starts = list(map(add, accumulate(map(len, doc.lines), initial=0), count()))
+        self._indentation: tuple[int, int] = (-1, 0)  # of the line asked for last, where its first character is that is no blank
 
     def line_of(self, at: int) -> int:
         """The 1-based line that a character is in."""
         return bisect_right(self.starts, at)
+
+    def _is_indented(self, at: int) -> bool:
+        """Whether blanks and nothing else are before a character in its line. Cost: O(log lines)."""
+        line = self.line_of(at) - 1
+        if self._indentation[0] != line:
+            self._indentation = (line, self.starts[line] + len(indent_of(self.doc.lines[line])))
+        start: int = self.starts[line]
+        return start < at <= self._indentation[1]
 
     def located(self, index: int, change: Change, *, lenient: bool) -> list[_Span] | Passage:
         """Where a change goes. Raises as `locate_changes`."""
@@ -200,7 +209,8 @@ class _Text:
         if expected_count < 1:
             raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
         found = find_exact(self.text, search, overlapping=expected_count == 1)
-        found = _whole_indentation(self.text, search, new, found)
+        if _needs_whole_indentation(search, new):
+            found = [at for at in found if not self._is_indented(at)]
         if not found:
             return ""
         if len(found) != expected_count:
@@ -214,10 +224,10 @@ class _Text:
 
     def _in_indentation(self, span: _Span) -> _Span | None:
         """A span that begins behind the indentation of its line; None where its depth is not sure."""
+        if not self._is_indented(span.start) or not self.text[span.start].strip():
+            return span
         line = self.starts[self.line_of(span.start) - 1]
         indent, search = self.text[line : span.start], self.text[span.start : span.end]
-        if not indent or indent.strip(" \t") or not search[0].strip():
-            return span
         if not span.new and search.endswith("\n"):
             return span._replace(start=line)
         first, *more = [row for row in span.new.split("\n") if row.strip()] or [""]
@@ -297,14 +307,11 @@ def _overlap(one: int, other: int, line: int) -> ChangesOverlap:
     )
 
 
-def _whole_indentation(text: str, search: str, new: str, found: list[int]) -> list[int]:
-    """The offsets found, but where the search has a part of an indentation and how deep it belongs is not sure."""
+def _needs_whole_indentation(search: str, new: str) -> bool:
+    """Whether a search with a part of an indentation is not sure, since how deep what it brings belongs is not."""
     one = "\n" not in search.removesuffix("\n") + new.removesuffix("\n")
     shifts = not one or search.endswith("\n") != new.endswith("\n") or indent_of(search) != indent_of(new)
-    if search[0] not in " \t" or not search.strip() or not (shifts and (new or not one or search.endswith("\n"))):
-        return found
-    before = ((at, text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
-    return [at for at, start in before if not start or start.strip(" \t")]
+    return search[0] in " \t" and bool(search.strip()) and shifts and bool(new or not one or search.endswith("\n"))
 
 
 def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, str]:
