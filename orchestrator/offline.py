@@ -195,10 +195,17 @@ def read_policy(state_dir: str) -> tuple[str, str]:
     own = Path(state_dir) / locations.POLICY_FILE
     try:
         return own.read_text(encoding="utf-8"), str(own)
-    except FileNotFoundError:
-        pass
+    except FileNotFoundError as error:
+        if own.is_symlink():  # else a policy that was moved would let through what it denies
+            raise PolicyInvalid(
+                f"{own} is a link that leads nowhere", hint="Put its target back, or remove it."
+            ) from error
     except UnicodeDecodeError as error:
         raise PolicyInvalid(f"{own} is not UTF-8 text: {error}", hint="Save it as UTF-8, or move it away.") from error
+    except OSError as error:
+        raise PolicyInvalid(
+            f"{own} can't be read: {error.strerror}", hint="Make it a file, or move it away."
+        ) from error
     return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
 
 

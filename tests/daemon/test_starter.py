@@ -65,3 +65,15 @@ def test_a_policy_that_is_no_text_is_refused_by_its_name(tmp_path: Path) -> None
     (tmp_path / POLICY_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(PolicyInvalid, match=r"policy\.toml is not UTF-8"):
         read_policy(str(tmp_path))
+
+
+def test_a_policy_that_leads_nowhere_or_is_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    """The default may let through what the policy that should be there denies."""
+    own = tmp_path / POLICY_FILE
+    own.symlink_to(tmp_path / "gone.toml")
+    with pytest.raises(PolicyInvalid, match="leads nowhere"):
+        read_policy(str(tmp_path))
+    own.unlink()
+    own.mkdir()
+    with pytest.raises(PolicyInvalid, match="can't be read: Is a directory"):
+        read_policy(str(tmp_path))

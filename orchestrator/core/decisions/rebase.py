@@ -199,7 +199,7 @@ def _merged(
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
     """The refusal of a change that could undo what its author never saw. It names no version on purpose."""
-    hint = "It can't be read as text; to replace it all the same, send its newest @N in file_history as base."
+    hint = "Its content can't be shown to you; to replace it all the same, send its newest @N in file_history as base."
     return BaseRequired(f"{path}: {why}", details={"path": path}, hint=hint if unreadable else None)
 
 

@@ -172,7 +172,7 @@ class _Text:
     def __init__(self, doc: Document) -> None:
         self.doc, self.text = doc, doc.text
         self.starts = list(map(add, accumulate(map(len, doc.lines), initial=0), count()))
-        self._indentation: tuple[int, int] = (-1, 0)  # of the line asked for last, where its first character is that is no blank
+        self._indentation: tuple[int, int] = (-1, 0)  # the line asked for last, and where its indentation ends
 
     def line_of(self, at: int) -> int:
         """The 1-based line that a character is in."""
@@ -215,8 +215,11 @@ class _Text:
             return ""
         if len(found) != expected_count:
             lines = [self.line_of(at) for at in found]
+            itself = expected_count == 1 == len(find_exact(self.text, search, overlapping=False))
+            times = "overlaps itself: it is at several places" if itself else f"occurs {len(found)} times"
             raise SearchAmbiguous(
-                f"{name} occurs {len(found)} times in the file, not {expected_count}: lines {shown_lines(lines)}.",
+                f"{name} {times} in the file, not {expected_count}: lines {shown_lines(lines)}.",
+                hint="Add a neighbouring line to it." if itself else None,
                 details={"count": len(found), "expected_count": expected_count, "lines": lines},
             )
         spans = [self._in_indentation(_Span(at, at + len(search), new, index)) for at in found]

@@ -196,3 +196,9 @@ def test_the_work_grows_with_the_places_of_a_long_line_and_no_faster() -> None:
     line = "y" * 1_000_000
     (passage,) = locate_changes(new_document(f"{line}\n"), (Replacement("y", "z", len(line)),)).passages
     assert passage.edits[0].lines == ("z" * len(line),)
+
+
+def test_what_overlaps_itself_is_not_said_to_be_there_twice() -> None:
+    with pytest.raises(SearchAmbiguous, match="overlaps itself") as refused:
+        locate_changes(new_document("aaa\n"), (Replacement("aa", "b"),))
+    assert "expected_count" not in refused.value.hint
