@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 from typing import Any, Literal, get_args, get_origin
@@ -161,7 +162,12 @@ def _shape(operation: AnyOperation, name: str) -> str:
         return f"Send one of: {', '.join(words)}."
     if operation.struct is EditFile and name == "changes":
         return f"changes is a list: [{{search, replace}}, …]. {CHANGE_FORMS}"
-    return f"{operation.name} takes: {', '.join(kinds)}. Send them with the types of its schema."
+    return f"{operation.name} takes: {', '.join(_listed(kinds))}. Send them with the types of its schema."
+
+
+def _listed(known: Iterable[str]) -> list[str]:
+    """Parameters as a refusal lists them. The approver code is a person's, who is asked for it."""
+    return [name for name in known if name != "approver"]
 
 
 def _words(kind: Any) -> tuple[str, ...]:
@@ -176,7 +182,7 @@ def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[s
     nearest = _nearest(name[:_SHOWN], known)
     few = given if len(given) <= len(known) else ()  # of more, one at least has no name of ours
     ours = {key: key if key in known else _nearest(key[:_SHOWN], known) for key in few}
-    hint = f"{operation.name} takes: {', '.join(known) or 'no parameters'}."
+    hint = f"{operation.name} takes: {', '.join(_listed(known)) or 'no parameters'}."
     if operation.struct is EditFile and name in _IN_CHANGES:
         hint = f"changes is a list: [{{search, replace, expected_count}}, …]. {CHANGE_FORMS}"
     elif nearest and ours and None not in ours.values() and len(set(ours.values())) == len(ours):
@@ -188,7 +194,7 @@ def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[s
     return e.ParameterUnknown(
         f"{operation.name} has no parameter {shown_name!r}",
         hint=hint,
-        details={"parameter": shown_name, "nearest": nearest, "known": known},
+        details={"parameter": shown_name, "nearest": nearest, "known": _listed(known)},
     )
 
 

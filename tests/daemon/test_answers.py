@@ -16,8 +16,8 @@ from tests.docs.mcp_stdio import Transport
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))
 FILES = 300
 
-RECORDED = {"event", "arguments"}
-"""What an event holds and a call was given: told as it is in the journal."""
+RECORDED = {"arguments", "details"}
+"""What a call was given, and what a refusal said: as it is in the journal."""
 
 
 def sayless(value: Any, at: str = "") -> list[str]:

@@ -89,11 +89,12 @@ def main(argv: list[str]) -> int:
     except click.ClickException as error:
         if settings.json or "--json" in argv:
             settings.json = True
-            settings.refuse(Refusal(code="usage", message=error.format_message(), hint="--help lists what it takes."))
+            message = " ".join(error.format_message().split())
+            settings.refuse(Refusal(code="usage", message=message, hint="--help lists what it takes."))
             return USAGE
-        message = io.StringIO()
-        error.show(message)
-        click.echo("\n".join(map(escaped, message.getvalue().splitlines())), err=True)
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo("\n".join(map(escaped, shown.getvalue().expandtabs(2).splitlines())), err=True)
         return USAGE
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

@@ -21,7 +21,8 @@ _OF_FILE = ("file:", "conflict:", "approval:")
 
 
 def visible(event: Event, stream: str, readable: Allowed, *, of: Event | None = None) -> dict[str, Any]:
-    """An event as plain data, without what only the daemon may know, nor what reveals contents that can't be read.
+    """An event as plain data, without what only the daemon may know, what reveals contents that can't be read, and
+    members that are null, false or empty.
 
     A hash lets a content be guessed at leisure, and places and counts say if a guess fits. A struct within the
     event is judged by its own paths; one without a path of its own, with what it is in. `of`: the whole event,
@@ -42,7 +43,7 @@ def _visible(part: msgspec.Struct, plain: dict[str, Any], readable: Allowed, con
     for name in known.nested:
         if name in shown:
             shown[name] = _within(getattr(part, name), shown[name], readable, contents)
-    return shown
+    return {name: value for name, value in shown.items() if value not in (None, "", (), [], {}) and value is not False}
 
 
 def _within(value: Any, plain: Any, readable: Allowed, contents: bool) -> Any:
