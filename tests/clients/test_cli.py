@@ -25,7 +25,7 @@ from orchestrator.api.history import TreeEntry
 from orchestrator.api.journal_checks import WorkspaceReport
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.clients.cli import context, main, orchestrator
-from orchestrator.clients.cli.output import NewFolder
+from orchestrator.clients.cli.new_folder import NewFolder
 from orchestrator.core.policy.tables import Problem
 from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon

@@ -7,7 +7,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
   one gets it, unless a module has it by hand:
 - `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints, the past as a folder),
   `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
-- `output.py`: where a command writes.
+- `new_folder.py`: the folder that a command makes and fills.
 """
 
 from __future__ import annotations

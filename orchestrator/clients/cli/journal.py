@@ -15,8 +15,8 @@ from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.api.journal_checks import JOURNAL_REBUILD, REPLAY_CHECK
 from orchestrator.api.operations import FILE_HISTORY
 from orchestrator.clients.cli.context import DONE, Command, Settings, echo, echo_json, json_escaped, usage
+from orchestrator.clients.cli.new_folder import ContentMismatch, NewFolder, OutputPathRefused
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
-from orchestrator.clients.cli.output import ContentMismatch, NewFolder, OutputPathRefused
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.generic import some, when
 from orchestrator.clients.running_daemon import RemoteError
