@@ -23,6 +23,14 @@ from tests.docs.documents import errors
         ("Or write_file(mode=truncate).", "Or `orchestrator write`."),
         ("`orchestrator up` makes it.", "`orchestrator up` makes it."),
         ("Withdraw it with choice 'current', or await_change.", "Withdraw it with choice 'current'."),
+        (
+            "search_content takes: pattern, max_results. Send them with the types of its schema.",
+            "`orchestrator search --help` says what it takes.",
+        ),
+        (
+            "Did you mean name? agent_add takes: name, class.",
+            "Did you mean name? `orchestrator agent add --help` says what it takes.",
+        ),
     ],
 )
 def test_a_hint_names_commands(hint: str, read: str) -> None:

@@ -142,7 +142,7 @@ async def test_a_damaged_line_is_changed_whole_or_not_at_all(daemon: RunningDaem
     file.write_bytes(before)
     async with daemon.client("alice") as alice:
         await alice.read_file("a.txt")
-        with pytest.raises(RemoteError, match="line 2: U.FFFD stands for bytes that are no character") as refused:
+        with pytest.raises(RemoteError, match=r"line 2: U\+FFFD stands for bytes that are no character") as refused:
             await alice.edit_file("a.txt", [Replacement(search="a \ufffd b", replace="A \ufffd b")])
         assert refused.value.code == "not_encodable"
         assert "Replace line 2" in refused.value.hint

@@ -296,7 +296,8 @@ async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> Non
             (work / "big.txt").write_text("another one that is long\n")
             (work / "small.txt").write_text("other\n")
             await seen(person, work)
-            changed = {e.event["path"]: e.event.get("kept", False) for e in await entries(person, "external_file_changed")}
+            events = [entry.event for entry in await entries(person, "external_file_changed")]
+            changed = {event["path"]: event.get("kept", False) for event in events}
             assert changed == {"big.txt": False, "small.txt": True}
             versions = (await person.file_history("big.txt")).versions
             assert versions[0].not_kept

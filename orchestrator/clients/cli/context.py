@@ -93,7 +93,7 @@ class Settings:
     def refuse(self, refusal: Refusal) -> int:
         """Print a refusal: with --json on stdout, for people on stderr; the exit code."""
         if self.json:
-            echo_json(refusal)
+            echo_json(msgspec.structs.replace(refusal, hint=render.for_people(refusal.hint)))
         else:
             for line in render.refused(refusal):
                 echo(line, err=True)

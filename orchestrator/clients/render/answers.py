@@ -34,6 +34,7 @@ COMMANDS = {operation.name: operation.words for operation in OPERATIONS if opera
 """Operation → command."""
 
 _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
+_TAKES = re.compile(rf"\b({'|'.join(COMMANDS)}) takes: [^.]*\.(?: Send them with the types of its schema\.)?")
 _FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
 """What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
@@ -48,6 +49,7 @@ def rendered(result: r.Result) -> Iterator[str]:
 
 def for_people(hint: str) -> str:
     """A hint with the commands that a person runs in place of the operations that an agent calls."""
+    hint = _TAKES.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]} --help` says what it takes.", hint)
     return _NAMED.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]}`", _FOR_AGENTS.sub("", hint))
 
 
