@@ -78,15 +78,15 @@ def digest_of(data: bytes) -> Digest:
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
-AutomaticRule = Literal["imports", "list_items", "additions"]
-"""Why a conflict was safe to merge, in the order in which the rules are tried: both sides added imports, entries of
-a list, or definitions."""
+AutomaticRule = Literal["same_change", "imports", "list_items", "additions"]
+"""Why a conflict was safe to merge, in the order in which the rules are tried: both sides changed the same; both added
+imports, entries of a list, or definitions."""
 
 AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
 
-MergeRule = Literal["clean", "same_change", AutomaticRule, "disjoint_symbols"]
-"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them; `same_change`: both did;
-`disjoint_symbols`: a rule of earlier versions, whose merges are in journals."""
+MergeRule = Literal["clean", AutomaticRule, "disjoint_symbols"]
+"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them; `disjoint_symbols`: a rule of
+earlier versions, whose merges are in journals."""
 
 
 class ThreeWay(msgspec.Struct, Generic[T_co], frozen=True):

@@ -165,6 +165,7 @@ def test_a_rule_that_policy_leaves_out_is_not_used(rule: str) -> None:
 
 
 CASES = {
+    "same_change": ("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX1\nY1\nd", PYTHON),
     "additions": ("x", "x\ndef f():\n    a", "x\ndef g():\n    b", PYTHON),
     "imports": ("import a\nx", "import a\nimport b\nx", "import a\nimport c\nx", PYTHON),
     "list_items": ("- a\n- b", "- a\n- b\n- c", "- a\n- b\n- d", WorkspacePath("a.md")),

@@ -13,6 +13,28 @@ CLASS = "class C:\n    def a(self):\n        return 1\n"
 @pytest.mark.parametrize(
     ("base", "current", "proposed", "merged"),
     [
+        pytest.param("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX1\nY1\nd", "a\nX1\nY1\nd", id="one went on below"),
+        pytest.param("a\nb\nc\nd", "a\nb\nX1\nd", "a\nY1\nX1\nd", "a\nY1\nX1\nd", id="one went on above"),
+        pytest.param("a\nd", "a\nX1\nd", "a\nX1\nY1\nd", "a\nX1\nY1\nd", id="the same insertion and more"),
+        pytest.param("a\nb\nc\nd", "a\nc\nd", "a\nd", "a\nd", id="the same removal and more"),
+        pytest.param("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX2\nY1\nd", None, id="not the same"),
+        pytest.param("a\nb\nd", "a\nd", "a\nX\nd", None, id="removed and changed"),
+        pytest.param("a\nb\nc\nd", "a\nc\nd", "a\nX\nd", None, id="removed one, changed both"),
+        pytest.param("a\nd", "a\n}\nd", "a\n}\n{\nd", None, id="a bracket is the same by chance"),
+        pytest.param("a\nd", "a\nX1\nZ1\nd", "a\nX1\nY1\nd", None, id="both went on"),
+        pytest.param(
+            "h\n- a\n  x\n- a\n  x\n- b", "h\n- a\n  x\n- b", "h\n- a\n  x\n- a\n- b", None, id="one of two equal items"
+        ),
+        pytest.param("b\n\nc\nd\n\ne", "b\n\nc\n\ne", "b\n\ne", "b\n\ne", id="a blank line above and below"),
+    ],
+)
+def test_same_change(base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("same_change", base, current, proposed, merged, "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "merged"),
+    [
         pytest.param(
             ONE,
             f"{ONE}\n\ndef g():\n    return 2\n",
