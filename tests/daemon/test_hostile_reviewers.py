@@ -146,6 +146,7 @@ SAID = {
 }
 
 
+@pytest.mark.soak
 async def test_a_key_that_the_service_says_again_is_struck_out(base: Path) -> None:
     forms: dict[str, Form] = dict(zip(SAID, itertools.cycle(FORMS), strict=False))
     with ExitStack() as stack:

@@ -24,6 +24,7 @@ NOT_TYPED = {
 """What the guide's sentences name and the story does not run, and why."""
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
 def test_every_command_of_the_guide(base: Path) -> None:
     versions, operator = Versions(), Operator(base)
