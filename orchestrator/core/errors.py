@@ -521,7 +521,11 @@ def escaped(text: str) -> str:
     return "".join(c if shows(c) else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
 
 
-def shown_lines(lines: Sequence[int], most: int = 20) -> str:
+MOST_PLACES = 20
+"""How many of the places that a text is at a refusal names; a character can be at millions."""
+
+
+def shown_lines(lines: Sequence[int]) -> str:
     """Line numbers for a message: `3, 17, 40 …`."""
-    text = ", ".join(str(line) for line in lines[:most])
-    return f"{text} …" if len(lines) > most else text
+    text = ", ".join(str(line) for line in lines[:MOST_PLACES])
+    return f"{text} …" if len(lines) > MOST_PLACES else text

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
-from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
+from orchestrator.core.errors import MOST_PLACES, SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.forms.hunks import PatchHunk
 from orchestrator.core.text.indent import depth_of, indent_of
@@ -131,7 +131,7 @@ class HunkLocator:
         raise SearchAmbiguous(
             f"its lines occur {len(numbers)} times in the base: lines {shown_lines(numbers)}.",
             hint=_MORE_CONTEXT,
-            details={"lines": numbers},
+            details={"lines": numbers[:MOST_PLACES]},
         )
 
     def _insertion(self, hunk: PatchHunk) -> int:

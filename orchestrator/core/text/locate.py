@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from orchestrator.core.errors import (
+    MOST_PLACES,
     ChangesOverlap,
     ExpectMismatch,
     NothingToChange,
@@ -113,7 +114,7 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
 
     Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there), NothingToChange,
     SearchNotFound (`details`: `change`, 0-based, and `nearest`), ExpectMismatch, SearchAmbiguous (`details`: `change`,
-    `count`, `expected_count`, 1-based `lines`), ChangesOverlap (`details`: `changes`, `line`).
+    `count`, `expected_count`, 1-based `lines`, the first few), ChangesOverlap (`details`: `changes`, `line`).
     Cost: O(len(text)) for each change.
     """
     if not changes:
@@ -214,13 +215,13 @@ class _Text:
         if not found:
             return ""
         if len(found) != expected_count:
-            lines = [self.line_of(at) for at in found]
+            lines = [self.line_of(at) for at in found[: MOST_PLACES + 1]]
             itself = expected_count == 1 == len(find_exact(self.text, search, overlapping=False))
             times = "overlaps itself: it is at several places" if itself else f"occurs {len(found)} times"
             raise SearchAmbiguous(
                 f"{name} {times} in the file, not {expected_count}: lines {shown_lines(lines)}.",
                 hint="Add a neighbouring line to it." if itself else None,
-                details={"count": len(found), "expected_count": expected_count, "lines": lines},
+                details={"count": len(found), "expected_count": expected_count, "lines": lines[:MOST_PLACES]},
             )
         spans = [self._in_indentation(_Span(at, at + len(search), new, index)) for at in found]
         return _UNSURE if None in spans else [span for span in spans if span is not None]

@@ -7,7 +7,7 @@ from heapq import nlargest
 import msgspec
 from rapidfuzz import fuzz
 
-from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
+from orchestrator.core.errors import MOST_PLACES, ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
 from orchestrator.core.text.encoding import Document, Edit, edits_between
 from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted
 from orchestrator.core.text.lines import plain, split
@@ -66,7 +66,11 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         lines = [symbol.line for _, symbol in found]
         raise SymbolAmbiguous(
             f"change {index + 1}: {len(found)} symbols are called {change.symbol!r}: lines {shown_lines(lines)}.",
-            details={"change": index, "lines": lines, "symbols": [dotted for dotted, _ in found]},
+            details={
+                "change": index,
+                "lines": lines[:MOST_PLACES],
+                "symbols": [dotted for dotted, _ in found[:MOST_PLACES]],
+            },
         )
     dotted, symbol = found[0]
     if not symbol.alone:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import msgspec
 from rapidfuzz.distance import Indel
 
-from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
+from orchestrator.core.errors import MOST_PLACES, SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import (
@@ -63,7 +63,7 @@ def find(
         raise SearchAmbiguous(
             f"{name}, ignoring typography and indentation, occurs {len(found)} times in the file: "
             f"lines {shown_lines([at + 1 for at in found])}.",
-            details={"count": len(found), "lines": [at + 1 for at in found]},
+            details={"count": len(found), "lines": [at + 1 for at in found[:MOST_PLACES]]},
         )
     if not found:
         raise not_found(lines, passage, name, why, keys=keys)

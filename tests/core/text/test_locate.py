@@ -198,6 +198,15 @@ def test_the_work_grows_with_the_places_of_a_long_line_and_no_faster() -> None:
     assert passage.edits[0].lines == ("z" * len(line),)
 
 
+def test_a_refusal_names_the_first_places_only() -> None:
+    """Line numbers for each of a hundred thousand places cost an agent its whole context."""
+    with pytest.raises(SearchAmbiguous, match="occurs 100000 times") as refused:
+        locate_changes(new_document("x = 1\n" * 100_000), (Replacement("x = 1", "y"),))
+    assert refused.value.details["count"] == 100_000
+    assert refused.value.details["lines"] == list(range(1, 21))
+    assert "19, 20 …" in refused.value.message
+
+
 def test_what_overlaps_itself_is_not_said_to_be_there_twice() -> None:
     with pytest.raises(SearchAmbiguous, match="overlaps itself") as refused:
         locate_changes(new_document("aaa\n"), (Replacement("aa", "b"),))
