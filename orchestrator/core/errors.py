@@ -8,15 +8,18 @@
 
 Each class has a stable `code`; `hint` is the next step. `details` holds positions, scores
 and versions, never file content; `shown` is content for the answer's second text block, and
-`shown_lines` says which lines of the current version that is (1-based, ends included).
+`seen` says which lines of which version that is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orchestrator.core.characters import shows
+
+if TYPE_CHECKING:
+    from orchestrator.core.events.files import SeenLines
 
 
 class OrchestratorError(Exception):
@@ -45,7 +48,7 @@ class OrchestratorError(Exception):
             self.hint = hint
         self.details: dict[str, Any] = dict(details or {})
         self.shown = shown
-        self.shown_lines: tuple[tuple[int, int], ...] = ()
+        self.seen: SeenLines | None = None
         self.notices: tuple[Any, ...] = ()  # further members of the answer: results' Notice
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -16,7 +16,6 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, Result
 from orchestrator.api.session_operations import TaskAnswer
-from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     Aborted,
     ApproverError,
@@ -30,9 +29,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused, SeenLines
+from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
-from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.ids import EscapedPath, Seq, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.facts import RenameTracker
@@ -169,17 +168,8 @@ class CallService:
         claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed)
         origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
         events: list[Event] = [_refusal(call, error)]
-        path = error.details.get("path") or getattr(call.params, "path", None)
-        if error.shown_lines and isinstance(path, str):
-            entry = self._s.state.registry.get(WorkspacePath(path))
-            if entry is not None:
-                seen = SeenLines(
-                    path=entry.path,
-                    version=entry.version,
-                    ranges=tuple(LineRange(a, b) for a, b in error.shown_lines),
-                    total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
-                )
-                events.append(ContentShown(session=caller.session, seen=seen))
+        if error.seen is not None:
+            events.append(ContentShown(session=caller.session, seen=error.seen))
         await self._s.notes.note(origin, *((f"session:{caller.session}", event) for event in events))
         error.journalled = True
 

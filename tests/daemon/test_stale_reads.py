@@ -215,3 +215,17 @@ async def test_the_terminal_reports_on_stderr(daemon: RunningDaemon) -> None:
         assert f"notice: {NAME}: lines that you read were changed by bob since {change.version_id}" in reported
         assert "  -line 5\n  +five" in reported
         assert b"notice" not in done.stdout
+
+
+async def test_what_a_refusal_shows_is_seen(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        found = await bob.read_file(NAME)
+        with pytest.raises(RemoteError, match="search text"):
+            await replace(alice, "line 30 or so", "thirty")
+        (entry,) = (await person.journal_query(kind="content_shown", agent="alice")).entries
+        seen = entry.event["seen"]
+        assert (seen["path"], seen["total_lines"], f"@{seen['version']}") == (NAME, 40, found.version_id)
+        assert any(start <= 30 <= end for start, end in seen["ranges"])
+        await replace(bob, "line 30", "thirty")
+        assert "alice" in {reader.agent for reader in (await person.stale_readers(NAME)).readers}

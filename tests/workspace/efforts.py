@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 
+from orchestrator.core.content import LineRange
 from orchestrator.core.errors import SearchNotFound
+from orchestrator.core.events.files import SeenLines
+from orchestrator.core.ids import Seq, WorkspacePath
+
+SEEN = SeenLines(path=WorkspacePath("a.txt"), version=Seq(1), ranges=(LineRange(1, 2),), total_lines=2)
 
 
 def pid(*_: object) -> int:
@@ -13,7 +18,7 @@ def pid(*_: object) -> int:
 
 def refuse(where: str) -> None:
     error = SearchNotFound(f"nothing is in {where}", hint="Look elsewhere.", details={"path": where})
-    error.shown_lines = ((1, 2),)
+    error.seen = SEEN
     raise error
 
 

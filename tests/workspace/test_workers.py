@@ -40,7 +40,7 @@ async def test_what_is_raised_comes_back_whole(pool: WorkerPool) -> None:
         await pool.run(partial(efforts.refuse, "a.txt"))
     error = caught.value
     assert (error.code, error.message, error.hint) == ("search_not_found", "nothing is in a.txt", "Look elsewhere.")
-    assert (error.details, error.shown_lines) == ({"path": "a.txt"}, ((1, 2),))
+    assert (error.details, error.seen) == ({"path": "a.txt"}, efforts.SEEN)
     assert pool.free_pids, "an error is an answer"
 
 

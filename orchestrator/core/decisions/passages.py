@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     SearchAmbiguous,
     SearchNotFound,
 )
+from orchestrator.core.events.files import SeenLines
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.core.text.encoding import Document, decode
@@ -57,7 +58,7 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
         raise FileNotFound(facts.path, why)
     current = text_of(held, facts.path) if held is not None else None
     if current is not None and (base is None or held is None or base.digest == held.digest):
-        return Place(document=current, found=_found(locate, current, facts.path), on_current=True)
+        return Place(document=current, found=_found(locate, current, facts), on_current=True)
     if base is None or base.digest not in facts.contents:
         return Need((base.digest,) if base is not None else ())
     old = decode(facts.contents[base.digest], like=current.encoding_hint if current is not None else None)
@@ -105,7 +106,7 @@ def text_of(held: Held, path: WorkspacePath) -> Document:
 
 def _on_current(locate: Locate, facts: Facts, current: Document, *, lenient: bool) -> Place:
     """The implied base lacks the text; take the file as it is, if it has the text."""
-    found = _found(locate, current, facts.path, lenient=lenient)
+    found = _found(locate, current, facts, lenient=lenient)
     warning = (
         f"the text is not in {show(facts.base.version) if facts.base else '?'}, the version this session saw last; "
         f"it was found in the present one, {show(facts.version or 0)}"
@@ -128,19 +129,19 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
     else:
         error.message = f"the text is not in {base}, the base, but it is in the file as it is now"
         error.hint = "Send the change again without base, or with the present version as base."
-    return _with_lines(error, current, facts.path)
+    return _with_lines(error, current, facts)
 
 
-def _found(locate: Locate, current: Document, path: WorkspacePath, *, lenient: bool = True) -> Found:
+def _found(locate: Locate, current: Document, facts: Facts, *, lenient: bool = True) -> Found:
     try:
         return locate(current, lenient=lenient)
     except (SearchNotFound, SearchAmbiguous) as error:
-        raise _with_lines(error, current, path) from None
+        raise _with_lines(error, current, facts) from None
 
 
-def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> CallerError:
+def _with_lines(error: CallerError, current: Document, facts: Facts) -> CallerError:
     """Add the lines that the next try needs: around the nearest places, or around each of several."""
-    error.details.setdefault("path", path)
+    error.details.setdefault("path", facts.path)
     details = error.details
     spans = [(place["line"], place["end_line"]) for place in details.get("nearest", ())[:3]]
     if isinstance(error, SearchAmbiguous):
@@ -153,8 +154,11 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
     if blocks:
         differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
         notes = "".join(f"{_differing(*span)} from the search (-):\n{text}\n" for span, text in differences if text)
-        error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
-        error.shown_lines = tuple(shown)
+        error.shown = f"{facts.path}, as it is now:\n" + "…\n".join(blocks) + notes
+        if shown and facts.version is not None:
+            error.seen = SeenLines(
+                path=facts.path, version=facts.version, ranges=tuple(shown), total_lines=current.line_count
+            )
     return error
 
 
@@ -162,7 +166,7 @@ def _differing(start: int, end: int) -> str:
     return f"line {start} differs" if start == end else f"lines {start}–{end} differ"
 
 
-def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[tuple[int, int]]]:
+def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[LineRange]]:
     """Blocks of lines, and which of them are shown whole. The first places have the first claim on the tokens."""
     room = SHOWN_TOKENS
     kept: list[LineRange] = []
@@ -176,10 +180,10 @@ def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[st
         if room < 50:
             break
     blocks: list[str] = []
-    shown: list[tuple[int, int]] = []
+    shown: list[LineRange] = []
     for span in merged(tuple(kept)):
         text, cut = render(current.lines[span.start - 1 : span.end], span.start)
         blocks.append(text)
         if not cut:
-            shown.append((span.start, span.end))
+            shown.append(span)
     return blocks, shown

@@ -129,7 +129,10 @@ def test_a_refusal_shows_the_present_lines_and_says_which() -> None:
         rebase.edit([Replacement("line 5 or so\n", "x\n")], facts(TEN))
     assert refused.value.shown is not None
     assert "     6\tline 5\n" in refused.value.shown
-    assert any(start <= 6 <= end for start, end in refused.value.shown_lines)
+    seen = refused.value.seen
+    assert seen is not None
+    assert (seen.path, seen.version, seen.total_lines) == (PATH, facts(TEN).version, 10)
+    assert any(lines.start <= 6 <= lines.end for lines in seen.ranges)
 
 
 @pytest.mark.parametrize(
