@@ -28,6 +28,7 @@ from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
+from orchestrator.engine.policies import PolicyFiles
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -36,7 +37,7 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.offline import opened, read_policy
+from orchestrator.offline import opened, read_policy, shipped_policies
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
@@ -196,7 +197,7 @@ class Daemon:
             notes=notes,
             plugins=extensions.notes,
             failed_plugins=extensions.failures,
-            read_policy=lambda: read_policy(config.state_dir),
+            policies=PolicyFiles(lambda: read_policy(config.state_dir), shipped_policies()),
             stop=self.stop,
         )
         engine = Engine(

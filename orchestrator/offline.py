@@ -179,7 +179,7 @@ async def opened(
         journal=journal,
         workspace=workspace,
         ignore=workspace.ignore,
-        policy=parse_policy(text, source=source).guarding(own.inside(root)),
+        policy=parse_policy(text, source=source, shipped=shipped_policies()).guarding(own.inside(root)),
         clock=SystemClock(),
         entropy=SystemEntropy(),
         state=state,
@@ -206,7 +206,13 @@ def read_policy(state_dir: str) -> tuple[str, str]:
         raise PolicyInvalid(
             f"{own} can't be read: {error.strerror}", hint="Make it a file, or move it away."
         ) from error
-    return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
+    return shipped_policies()["default"], "policies/default.toml"
+
+
+def shipped_policies() -> dict[str, str]:
+    """The texts of the policies that come with the package, by name."""
+    files = (item for item in resources.files("policies").iterdir() if item.name.endswith(".toml"))
+    return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in files}
 
 
 def _mark(workspace: str) -> Path:

@@ -1,4 +1,4 @@
-"""What people ask of a daemon: its status, approvals, agents, the approver code, the policy."""
+"""What people ask of a daemon: its status, approvals, agents, the approver code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import OperatorOperation
 from orchestrator.api.session_operations import LeaseInfo
-from orchestrator.core.policy.tables import Problem
 from orchestrator.core.projections.pending import ApprovalState
 
 
@@ -165,23 +164,4 @@ APPROVER_CREATE = OperatorOperation(
 
 APPROVER_RESET = OperatorOperation(
     "approver_reset", p.Approving, ApproverCode, "Replace the approver code.", writes=True
-)
-
-
-class PolicyCheck(p.Params, frozen=True):
-    text: p.Content
-    source: p.AnyPath = "policy.toml"
-
-
-class PolicyReport(r.Result, frozen=True, kw_only=True):
-    source: str
-    ok: bool = False
-    problems: tuple[Problem, ...] = ()
-    rules: int = 0
-
-
-POLICY_CHECK = OperatorOperation("policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.")
-
-POLICY_RELOAD = OperatorOperation(
-    "policy_reload", p.Approving, PolicyReport, "Read the policy file again.", writes=True
 )

@@ -14,6 +14,7 @@ from orchestrator.api import (
     history,
     journal_checks,
     journal_operations,
+    policies,
     session_operations,
 )
 from orchestrator.api import parameters as p
@@ -224,6 +225,7 @@ MODULES = (
     session_operations,
     conflicts,
     administration,
+    policies,
     journal_operations,
     journal_checks,
 )

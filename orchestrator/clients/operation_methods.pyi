@@ -9,6 +9,7 @@ import orchestrator.api.history
 import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
 import orchestrator.api.parameters
+import orchestrator.api.policies
 import orchestrator.api.results
 import orchestrator.api.session_operations
 
@@ -580,14 +581,25 @@ class OperationMethods:
         approver: The approver code.
         """
 
-    async def policy_check(
-        self,
-        text: str,
-        source: str = "policy.toml",
-    ) -> orchestrator.api.administration.PolicyReport:
+    async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.policies.PolicyReport:
         """Check the text of a policy file."""
 
-    async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.administration.PolicyReport:
+    async def policy_show(self) -> orchestrator.api.policies.PolicyInfo:
+        """The rules that hold now, each with its file."""
+
+    async def policy_explain(
+        self,
+        action: Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"],
+        path: str,
+        agent: str = "",
+    ) -> orchestrator.api.policies.Explanation:
+        """Why an agent may do this to a path, or not: every rule about it, and the one that decides.
+
+        path: Relative path, e.g. 'src/app.py'.
+        agent: Who would do it; without one, the caller.
+        """
+
+    async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.policies.PolicyReport:
         """Read the policy file again.
 
         approver: The approver code.

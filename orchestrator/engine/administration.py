@@ -6,17 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterator
 
 import msgspec
-from anyio import to_thread
 
 from orchestrator.api import administration as a
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
-from orchestrator.core.events.base import Origin
-from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
 from orchestrator.core.ids import AgentName, is_reserved, show
-from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
@@ -24,6 +20,7 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
+from orchestrator.engine.policies import PolicyFiles
 from orchestrator.engine.record.verification import Verification
 from orchestrator.engine.services import Services
 
@@ -39,7 +36,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     workspace_id: str
     state_dir: str
-    read_policy: Callable[[], tuple[str, str]]  # its text, and its source
+    policies: PolicyFiles
     stop: Callable[[], None]
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now
@@ -172,27 +169,6 @@ class Administration:
 
     async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> a.ApproverCode:
         return a.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
-
-    # --- policy -----------------------------------------------------------------------
-
-    async def policy_check(self, caller: Caller, call: Call, params: a.PolicyCheck) -> a.PolicyReport:
-        problems = check_policy(params.text, params.source)
-        rules = 0 if problems else len(parse_policy(params.text, source=params.source).rules)
-        return a.PolicyReport(
-            source=params.source,
-            ok=not problems,
-            problems=tuple(problems),
-            rules=rules,
-        )
-
-    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> a.PolicyReport:
-        await self._gate.check(caller, params.approver)
-        text, source = await to_thread.run_sync(self._facts.read_policy)
-        policy = parse_policy(text, source=source).guarding(self._s.permissions.policy.own_state)
-        self._s.permissions.policy = policy
-        event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-        await self._s.notes.append(Origin(), ("policy", event))
-        return a.PolicyReport(source=source, ok=True, rules=len(policy.rules))
 
     async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 
 from orchestrator.api import administration as admin
-from orchestrator.api import history, journal_operations, session_operations
+from orchestrator.api import history, journal_operations, policies, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.framing import FeedEvent, Subscribe
@@ -46,6 +46,7 @@ from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
+from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
@@ -127,6 +128,7 @@ class Engine:
             watching=self._watching,
             verification=self._verification,
         )
+        policy = PolicyService(services, facts.policies, gate)
         handlers = handlers_of(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
@@ -166,8 +168,10 @@ class Engine:
             handled_by(admin.AGENT_LIST, administration.agent_list),
             handled_by(admin.APPROVER_CREATE, administration.approver_create),
             handled_by(admin.APPROVER_RESET, administration.approver_reset),
-            handled_by(admin.POLICY_CHECK, administration.policy_check),
-            handled_by(admin.POLICY_RELOAD, administration.policy_reload),
+            handled_by(policies.POLICY_CHECK, policy.policy_check),
+            handled_by(policies.POLICY_SHOW, policy.policy_show),
+            handled_by(policies.POLICY_EXPLAIN, policy.policy_explain),
+            handled_by(policies.POLICY_RELOAD, policy.policy_reload),
             handled_by(JOURNAL_VERIFY, self._verification.journal_verify),
             handled_by(JOURNAL_REBUILD, checks.journal_rebuild),
             handled_by(WORKSPACE_CHECK, checks.workspace_check),

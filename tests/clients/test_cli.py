@@ -24,6 +24,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.history import TreeEntry
 from orchestrator.api.journal_checks import WorkspaceReport
 from orchestrator.api.journal_operations import JournalPage
+from orchestrator.api.policies import PolicyReport
 from orchestrator.clients.cli import context, main, orchestrator
 from orchestrator.clients.cli.new_folder import NewFolder
 from orchestrator.core.policy.tables import Problem
@@ -100,9 +101,7 @@ ANSWERS: dict[str, r.Result | Refusal] = {
     "approve": change("applied", version_id="@8"),
     "agent_add": a.AgentToken(name="bot", agent_class="review", token="secret"),
     "approver_create": a.ApproverCode(approver_code=CODE),
-    "policy_check": a.PolicyReport(
-        source="p.toml", ok=False, problems=(Problem(line=3, key="rules", message="what?"),)
-    ),
+    "policy_check": PolicyReport(source="p.toml", ok=False, problems=(Problem(line=3, key="rules", message="what?"),)),
     "get_diff": Refusal(code="denied", message="a rule says\x07 no", hint="Ask a person."),
     "workspace_check": WorkspaceReport(ok=True, files=12, differences=()),
     "list_files": r.Listing(

@@ -28,6 +28,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
+from orchestrator.engine.policies import PolicyFiles
 from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.services import Background, Services
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -184,7 +185,7 @@ async def _living(
             socket="",
             workspace_id="0",
             state_dir=str(state_dir),
-            read_policy=lambda: (POLICY, "test"),
+            policies=PolicyFiles(lambda: (POLICY, "test"), {}),
             stop=lambda: None,
         )
         engine = Engine(

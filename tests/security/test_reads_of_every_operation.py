@@ -112,6 +112,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "approver_create": [{}],
     "approver_reset": [{}],
     "policy_check": [{"text": ""}],
+    "policy_show": [{}],
+    "policy_explain": [{"action": "read", "path": PATH}],
     "policy_reload": [{}],
     "journal_query": [{}, {"path": PATH}, {"session": "{session}"}],
     "journal_export": [{}, {"path": PATH}, {"session": "{session}"}],

@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
 - `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints, the past as a folder),
-  `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
+  `policies.py`, `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
 - `new_folder.py`: the folder that a command makes and fills.
 """
 
@@ -15,15 +15,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
 
 import click
 
-from orchestrator.api.administration import POLICY_CHECK
 from orchestrator.api.framing import Refusal, refusal
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.clients.cli import conflicts, daemon, files, journal
-from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, text_of
+from orchestrator.clients.cli import conflicts, daemon, files, journal, policies
+from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
@@ -52,25 +50,11 @@ def orchestrator() -> None:
     """Let several coding agents, and you, work on one folder: every change journalled, mergeable, undoable."""
 
 
-def _policy_text(settings: Settings, typed: dict[str, Any]) -> None:
-    name = typed.pop("file")
-    typed |= {"text": text_of(name), "source": name}
-
-
-policy_check = OperationCommand(
-    POLICY_CHECK,
-    about="Check a policy file; changes nothing.",
-    hide=("text", "source"),
-    options=(click.Argument(["file"], metavar="FILE|-"),),
-    prepare=_policy_text,
-)
-
-
 def _assemble() -> None:
     """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
     groups = {name: click.Group(name, help=about) for name, about in GROUPS.items()}
-    by_hand = (each for module in (daemon, files, conflicts, journal) for each in vars(module).values())
-    for command in (*groups.values(), policy_check, *by_hand, *map(OperationCommand, OPERATIONS)):
+    by_hand = (each for module in (daemon, files, conflicts, journal, policies) for each in vars(module).values())
+    for command in (*groups.values(), *by_hand, *map(OperationCommand, OPERATIONS)):
         if isinstance(command, click.Command) and command.name:
             *above, name = command.name.split()
             group = groups[above[0]] if above and above[0] in groups else orchestrator

@@ -192,6 +192,11 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
     return _evaluation_of(policy).verdict(request)
 
 
+def considered(policy: Policy, request: Request) -> tuple[tuple[Rule, bool], ...]:
+    """The rules that speak of this agent and this action, the strictest first, and whether each names the path."""
+    return _evaluation_of(policy).considered(request)
+
+
 def hidden_from_all(policy: Policy, path: WorkspacePath) -> bool:
     """Whether nobody may read or search a path, not even with a person's yes."""
     return _evaluation_of(policy).hidden_from_all(path)
@@ -223,6 +228,10 @@ class _Evaluation:
         if not found:
             return self._default
         return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: the strictest rules are first
+
+    def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
+        matched = self._matched(request.path, request.directory)
+        return tuple((rule, bool(matched >> at & 1)) for at, rule in enumerate(self._rules) if _applies(rule, request))
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         matched = self._matched(path, False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, get_args
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Annotated, Any, Final, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta
@@ -41,11 +41,15 @@ _REVIEWERS: Final[Mapping[str, type[ReviewerSettings]]] = {
 }
 
 
+NONE_SHIPPED: Final[Mapping[str, str]] = {}
+
+
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a file as a whole; its tables are read one by one."""
 
     name: Line
-    default: Answer
+    extends: str = ""
+    default: Answer | None = None
 
 
 class _RuleTable(Rule, frozen=True, kw_only=True):
@@ -55,9 +59,12 @@ class _RuleTable(Rule, frozen=True, kw_only=True):
     lists: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
 
 
-def parse_policy(text: str, *, source: str) -> Policy:
-    """Read a policy. Raises PolicyInvalid with every problem: file, line and key."""
-    policy, problems = _Reader(text, source).read()
+def parse_policy(text: str, *, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Policy:
+    """Read a policy; `shipped`: the texts of those that it may extend, by name.
+
+    Raises PolicyInvalid with every problem: file, line and key.
+    """
+    policy, problems = _Reader(text, source, shipped).read()
     if policy is None:
         raise PolicyInvalid(
             f"{source}: " + "; ".join(f"line {p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
@@ -67,16 +74,30 @@ def parse_policy(text: str, *, source: str) -> Policy:
     return policy
 
 
-def check_policy(text: str, source: str) -> list[Problem]:
-    """All that is wrong with a policy file, by line; empty if it can be used."""
-    return _Reader(text, source).read()[1]
+class Checked(NamedTuple):
+    """A policy, or all that is wrong with its file, by line; and the line of any place in it."""
+
+    policy: Policy | None
+    problems: list[Problem]
+    line_of: Callable[..., int]
+
+
+def check_policy(text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Checked:
+    """Read a policy file for who wants to know what is wrong with it."""
+    reader = _Reader(text, source, shipped)
+    policy, problems = reader.read()
+    return Checked(policy, problems, reader.line)
 
 
 class _Reader:
     """Walks the parsed file once and collects problems as it goes."""
 
-    def __init__(self, text: str, source: str) -> None:
-        self._text, self._source, self._tables = text, source, TableReader(text)
+    def __init__(self, text: str, source: str, shipped: Mapping[str, str]) -> None:
+        self._text, self._source, self._shipped, self._tables = text, source, shipped, TableReader(text)
+        self.lists: dict[str, tuple[str, ...]] = {}
+
+    def line(self, *place: str | int) -> int:
+        return self._tables.line(*place)
 
     def read(self) -> tuple[Policy | None, list[Problem]]:
         try:
@@ -94,19 +115,38 @@ class _Reader:
         whole = {key: value for key, value in table.items() if key not in (*_SINGLE, *several)}
         file = self._tables.table(_File, whole, known=(*_SINGLE, *several))
         single = {key: self._tables.table(kind, table.get(key, {}), key) for key, kind in _SINGLE.items()}
-        lists = self._lists(table.get("lists", {}))
-        rules = [self._rule(rule, lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
+        extended = self._extended(file.extends) if file is not None else None
+        self.lists |= self._lists(table.get("lists", {}))
+        rules = [self._rule(rule, self.lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
         self._names(rules, "rule")
         routes = tuple(
             msgspec.structs.replace(route, name=route.name or f"route {at}")
             for at, route in self._tables.tables(Route, table, "route")
         )
         reviewers = self._reviewers(table)
+        if file is not None and file.default is None and not file.extends:
+            self._tables.wrong("is missing", "default")
         if file is None or self._tables.problems:
             return None
-        digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())
-        policy = Policy(name=file.name, default=file.default, rules=tuple(rules), digest=digest, source=self._source)
-        return msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
+        text = self._text + (extended.digest if extended is not None else "")
+        digest = Checksum("sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+        policy = Policy(
+            name=file.name, default=file.default or "deny", rules=tuple(rules), digest=digest, source=self._source
+        )
+        policy = msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
+        return policy if extended is None else _on_top(policy, extended, {*table, *(["default"] * bool(file.default))})
+
+    def _extended(self, name: str) -> Policy | None:
+        """The shipped policy that this one extends; its lists are known here too."""
+        if not name:
+            return None
+        if problem := known_one(name, tuple(self._shipped)):
+            self._tables.wrong(f"{problem}: the shipped policies", "extends")
+            return None
+        reader = _Reader(self._shipped[name], f"policies/{name}.toml", NONE_SHIPPED)
+        extended, _ = reader.read()
+        self.lists = reader.lists
+        return msgspec.structs.replace(extended, extends=name) if extended is not None else None
 
     # --- rules --------------------------------------------------------------------------
 
@@ -173,3 +213,20 @@ class _Reader:
             if item.name in seen:
                 self._tables.wrong(f"{item.name!r} is the name of another {kind} too", kind, at, "name")
             seen.add(item.name)
+
+
+def _on_top(policy: Policy, extended: Policy, given: Set[str]) -> Policy:
+    """A policy with what it extends; a rule, a reviewer or a table of the same name takes the other's place."""
+    own = {rule.name for rule in policy.rules}
+    inherited = tuple(rule for rule in extended.rules if rule.name not in own)
+    reviewers = {reviewer.name for reviewer in policy.reviewers}
+    return msgspec.structs.replace(
+        policy,
+        default=policy.default if "default" in given else extended.default,
+        rules=(*policy.rules, *inherited),
+        routes=(*policy.routes, *extended.routes),
+        reviewers=(*policy.reviewers, *(one for one in extended.reviewers if one.name not in reviewers)),
+        extends=extended.extends,
+        inherited=frozenset(rule.name for rule in inherited),
+        **{name: getattr(extended, name) for name in _SINGLE if name not in given},
+    )

@@ -224,8 +224,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()
-    digest: Checksum  # of the text it was read from
+    digest: Checksum  # of the text it was read from, and of the one that it extends
     source: str  # the file, as messages name it
+    extends: str = ""  # the shipped policy whose rules hold too
+    inherited: frozenset[str] = frozenset()  # names of the rules that come from there
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
 
     def guarding(self, paths: Iterable[WorkspacePath]) -> Policy:

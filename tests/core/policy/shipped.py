@@ -7,10 +7,16 @@ from pathlib import Path
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
-from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import Action, Allow, Answer, Deny, NeedApproval, Policy, Request
+from orchestrator.core.policy.tables import Problem
 
 POLICIES = Path(__file__).parents[3] / "policies"
+SHIPPED = {name: (POLICIES / f"{name}.toml").read_text("utf-8") for name in ("default", "read_only")}
+
+
+def problems_of(text: str, source: str) -> list[Problem]:
+    return check_policy(text, source).problems
 
 
 def load(name: str) -> Policy:

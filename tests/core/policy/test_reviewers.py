@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import HumanSettings, Plugins, ProgramSettings
+from tests.core.policy.shipped import problems_of
 
 TEXT = """\
 name = "team"
@@ -102,14 +103,14 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
 )
 def test_what_is_wrong_is_named_by_line_and_key(old: str, new: str, line: int, key: str, says: str) -> None:
     assert TEXT.count(old) >= 1
-    problems = check_policy(TEXT.replace(old, new, 1), "policy.toml")
+    problems = problems_of(TEXT.replace(old, new, 1), "policy.toml")
     assert [(problem.line, problem.key) for problem in problems] == [(line, key)]
     assert says in problems[0].message
 
 
 @pytest.mark.parametrize("most", ["max_tokens = 2000", "max_cost_usd = 0.25"])
 def test_a_cap_on_an_hour_needs_one_on_a_review(most: str) -> None:
-    problems = check_policy(TEXT.replace(f"{most}\n", ""), "policy.toml")
+    problems = problems_of(TEXT.replace(f"{most}\n", ""), "policy.toml")
     name = most.partition(" ")[0]
     assert [(problem.key, f"needs {name}" in problem.message) for problem in problems] == [
         (f"reviewer[1].{name}_per_hour", True)

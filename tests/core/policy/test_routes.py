@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Checks, Conflicts, Route
+from tests.core.policy.shipped import problems_of
 
 TEXT = """\
 name = "team"
@@ -78,7 +79,7 @@ def test_without_them_a_person_resolves_conflicts() -> None:
     ],
 )
 def test_what_is_wrong_is_reported_with_its_line(old: str, new: str, line: int, key: str, says: str) -> None:
-    problems = check_policy(TEXT.replace(old, new, 1), "policy.toml")
+    problems = problems_of(TEXT.replace(old, new, 1), "policy.toml")
     assert problems
     if key:
         assert (problems[0].line, problems[0].key) == (line, key)

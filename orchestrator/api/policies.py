@@ -1,0 +1,92 @@
+"""What people ask of policies: what is wrong with a file, what holds now, and why it allows, asks or denies."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.api.operation import OperatorOperation
+from orchestrator.core import errors as e
+from orchestrator.core.policy.rules import Action, Answer
+from orchestrator.core.policy.tables import Problem
+
+
+class PolicyCheck(p.Params, frozen=True):
+    text: p.Content
+    source: p.AnyPath = "policy.toml"
+
+
+class PolicyExplain(p.Params, frozen=True):
+    action: Action
+    path: p.PathText
+    agent: Annotated[p.Name, Meta(description="Who would do it; without one, the caller.")] = ""
+
+
+class PolicyReport(r.Result, frozen=True, kw_only=True):
+    source: str
+    ok: bool = False
+    problems: tuple[Problem, ...] = ()
+    advice: tuple[Problem, ...] = ()  # of a file that can be used: what it opens, what names nothing
+    rules: int = 0  # those of a shipped policy that it extends included
+
+
+class RuleLine(r.Result, frozen=True, kw_only=True):
+    """One rule that holds, and where it is written."""
+
+    name: str
+    source: str
+    verdict: Answer
+    agents: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class PolicyInfo(r.Result, frozen=True, kw_only=True):
+    name: str
+    source: str
+    digest: str
+    default: Answer  # where no rule matches
+    extends: str = ""
+    rules: tuple[RuleLine, ...] = ()
+
+
+class ConsideredRule(r.Result, frozen=True, kw_only=True):
+    """A rule about this agent and this action, and whether it names the path."""
+
+    name: str
+    source: str
+    verdict: Answer
+    matches: bool = False
+    decides: bool = False
+
+
+class Explanation(r.Result, frozen=True, kw_only=True):
+    agent: str
+    agent_class: str
+    action: str
+    path: str
+    verdict: Answer
+    rule: str  # "default": none matched
+    reason: str = ""
+    considered: tuple[ConsideredRule, ...] = ()  # the strictest first; of these the first that matches decides
+
+
+POLICY_CHECK = OperatorOperation("policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.")
+
+POLICY_SHOW = OperatorOperation("policy_show", p.Params, PolicyInfo, "The rules that hold now, each with its file.")
+
+POLICY_EXPLAIN = OperatorOperation(
+    "policy_explain",
+    PolicyExplain,
+    Explanation,
+    "Why an agent may do this to a path, or not: every rule about it, and the one that decides.",
+    raises=(e.PathError,),
+)
+
+POLICY_RELOAD = OperatorOperation(
+    "policy_reload", p.Approving, PolicyReport, "Read the policy file again.", writes=True
+)

@@ -1,0 +1,65 @@
+"""What a person should know of a policy before it holds: what it opens, what it never says, whom it locks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from orchestrator.core.errors import escaped
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.evaluate import Matcher, hidden_from_all
+from orchestrator.core.policy.rules import Policy, Rule
+from orchestrator.core.policy.tables import Problem
+
+SHOWN = 5
+"""Names in one warning."""
+
+LineOf = Callable[..., int]
+"""The line of a place in the file, as `TableReader.line`."""
+
+
+def warnings(policy: Policy, shipped: Policy, paths: Sequence[WorkspacePath], line_of: LineOf) -> Iterator[Problem]:
+    """Of a policy that can be used; `shipped` is the default, `paths` the workspace's files.
+
+    Cost: O(paths), a few µs each.
+    """
+    opened = [path for path in (*paths, *_samples(shipped)) if _opens(policy, shipped, path)]
+    if opened:
+        yield Problem(
+            1,
+            f"agents may read {_some(opened)}, which the shipped default hides; "
+            'extends = "default" keeps its rules beside yours',
+        )
+    own = [rule for rule in policy.rules if rule.name not in policy.inherited]
+    matcher = Matcher(own)
+    matched = 0
+    for path in paths:
+        matched |= matcher.matching(path)
+    for at, rule in enumerate(own, 1):
+        if not matched >> (at - 1) & 1:
+            yield Problem(line_of("rule", at), f"'{escaped(rule.name)}' names no file of this workspace", f"rule[{at}]")
+    if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):
+        yield Problem(1, "nobody may list, read or search anything: no rule allows or asks it, and the default is deny")
+
+
+def _opens(policy: Policy, shipped: Policy, path: WorkspacePath) -> bool:
+    return hidden_from_all(shipped, path) and not hidden_from_all(policy, path)
+
+
+def _samples(shipped: Policy) -> Iterator[WorkspacePath]:
+    """A name for each glob of what nobody may read."""
+    for rule in shipped.rules:
+        if rule.verdict == "deny" and "read" in rule.actions:
+            for glob in rule.paths:
+                plain = glob.removeprefix("**/").rstrip("/").replace("*", "x").replace("?", "x")
+                if not glob.startswith("!") and "[" not in plain:
+                    yield WorkspacePath(plain)
+
+
+def _lets_look(rule: Rule) -> bool:
+    return rule.verdict != "deny" and not {"list", "read", "search"}.isdisjoint(rule.actions)
+
+
+def _some(paths: Iterable[WorkspacePath]) -> str:
+    names = [escaped(path) for path in dict.fromkeys(paths)]
+    rest = f" and {len(names) - SHOWN} more names" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + rest

@@ -1,0 +1,97 @@
+"""A policy that extends a shipped one: its rules hold too, one of the same name takes the other's place."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.advice import warnings
+from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.rules import Policy
+from tests.core.policy.shipped import DEFAULT, SHIPPED, answer
+
+ALLOW_MOVES = (
+    '[[rule]]\nname = "delete-or-move"\nagents = ["*"]\nactions = ["delete"]\npaths = ["**"]\nverdict = "allow"\n'
+)
+DENY_KEYS = '[[rule]]\nname = "keys"\nagents = ["*"]\nactions = ["list"]\nlists = ["secrets"]\nverdict = "deny"\n'
+
+
+def extended(text: str) -> Policy:
+    return parse_policy(f'name = "ours"\nextends = "default"\n{text}', source="policy.toml", shipped=SHIPPED)
+
+
+def test_the_rules_of_the_default_hold_too() -> None:
+    policy = extended("")
+    assert policy.rules == DEFAULT.rules
+    assert policy.inherited == {rule.name for rule in DEFAULT.rules}
+    assert (policy.default, policy.limits, policy.name) == (DEFAULT.default, DEFAULT.limits, "ours")
+    assert answer(policy, "read", "deep/server.pem") == "deny"
+
+
+def test_a_rule_of_the_same_name_takes_the_others_place() -> None:
+    assert answer(DEFAULT, "delete", "a.txt") == "ask"
+    policy = extended(ALLOW_MOVES)
+    assert answer(policy, "delete", "a.txt") == "allow"
+    assert answer(policy, "move", "a.txt") == "deny"  # the own rule is of deletions alone
+    assert "delete-or-move" not in policy.inherited
+
+
+def test_its_lists_are_known() -> None:
+    policy = extended(DENY_KEYS)
+    assert (answer(policy, "list", "a.pem"), answer(policy, "list", "a.txt")) == ("deny", "allow")
+
+
+def test_a_table_of_its_own_takes_the_others_place() -> None:
+    assert extended("[limits]\napproval_ttl_s = 60\n").limits.approval_ttl_s == 60
+
+
+def test_the_digest_knows_what_it_extends() -> None:
+    changed = {"default": SHIPPED["default"] + "\n# a comment\n"}
+    text = 'name = "ours"\nextends = "default"\n'
+    one, two = (parse_policy(text, source="p", shipped=shipped) for shipped in (SHIPPED, changed))
+    assert one.digest != two.digest
+
+
+@pytest.mark.parametrize("name", ["defualt", "/etc/passwd", "../default", "own"])
+def test_what_is_not_shipped_is_refused(name: str) -> None:
+    ((line, key),) = [(p.line, p.key) for p in check_policy(f'name = "x"\nextends = "{name}"\n', "p", SHIPPED).problems]
+    assert (line, key) == (2, "extends")
+
+
+def test_without_it_the_default_answer_is_needed() -> None:
+    assert [p.key for p in check_policy('name = "x"\n', "p", SHIPPED).problems] == ["default"]
+
+
+# --- advice ---------------------------------------------------------------------------------
+
+
+OPEN = '[[rule]]\nname = "read"\nagents = ["*"]\nactions = ["read"]\npaths = ["**"]\nverdict = "allow"\n'
+PATHS = [WorkspacePath(path) for path in ("a.txt", "deep/own.pem", "src/b.py")]
+
+
+def advice(text: str) -> list[tuple[int, str]]:
+    policy, problems, line_of = check_policy(text, "p.toml", SHIPPED)
+    assert policy is not None, problems
+    return [(p.line, p.message) for p in warnings(policy, DEFAULT, PATHS, line_of)]
+
+
+def test_what_the_default_hides_and_this_one_opens_is_named() -> None:
+    ((line, said),) = advice(f'name = "x"\ndefault = "deny"\n{OPEN}')
+    assert line == 1
+    assert said.startswith("agents may read deep/own.pem, .env, ")
+    assert 'extends = "default"' in said
+
+
+def test_a_rule_that_names_nothing_is_named_with_its_line() -> None:
+    named, absent = OPEN.replace("**", "src"), OPEN.replace("**", "lib").replace("read", "r2", 1)
+    text = f'name = "x"\nextends = "default"\n{named}{absent}'
+    assert advice(text) == [(9, "'r2' names no file of this workspace")]
+
+
+def test_a_policy_that_locks_everybody_out_is_named() -> None:
+    ((_, said),) = advice('name = "x"\ndefault = "deny"\n')
+    assert said.startswith("nobody may list, read or search anything")
+
+
+def test_of_the_default_there_is_nothing_to_say() -> None:
+    assert advice('name = "x"\nextends = "default"\n') == []

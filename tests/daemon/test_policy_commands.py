@@ -1,0 +1,86 @@
+"""A policy of one's own, from `policy init` to the verdict that it gives, by the command line on a real daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.clients.python import RemoteError
+from tests.daemon.cli import cli, command
+from tests.daemon.daemon_process import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+RULE = """
+[[rule]]
+name = "docs"
+agents = ["bob"]
+actions = ["write"]
+paths = ["docs"]
+verdict = "deny"
+reason = "frozen"
+"""
+READ_ALL = """
+[[rule]]
+name = "all"
+agents = ["*"]
+actions = ["read"]
+paths = ["**"]
+verdict = "allow"
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    (folder / "new.toml").write_text(text)
+    return str(folder / "new.toml")
+
+
+async def test_a_policy_that_extends_the_default_keeps_secrets_hidden(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "server.pem").write_text("key\n")
+    (daemon.workspace / "docs").mkdir()
+    (daemon.workspace / "docs/a.md").write_text("a\n")
+    approver = await daemon.make_approver()
+    at = ("--state-dir", str(daemon.state_dir))
+    assert command(daemon, "policy", "init", *at)[0] == 0
+    code, again = command(daemon, "policy", "init", *at)
+    assert (code, again["code"]) == (1, "policy_exists")
+    with (daemon.state_dir / "policy.toml").open("a") as file:
+        file.write(RULE)
+    code, report = command(daemon, "policy", "check", str(daemon.state_dir / "policy.toml"))
+    assert (code, report["ok"], report["problems"], report["advice"]) == (0, True, [], [])
+    assert command(daemon, "policy", "reload", approver=approver)[0] == 0
+    code, shown = command(daemon, "policy", "show")
+    assert (shown["name"], shown["extends"]) == ("ours", "default")
+    sources = {rule["name"]: rule["source"] for rule in shown["rules"]}
+    assert sources["docs"] == str(daemon.state_dir / "policy.toml")
+    assert sources["secrets-read"] == "policies/default.toml"
+    async with daemon.client("bob") as bob:
+        with pytest.raises(RemoteError) as hidden:
+            await bob.read_file("server.pem")
+        assert hidden.value.code == "denied"
+        with pytest.raises(RemoteError) as frozen:
+            await bob.write_file("docs/a.md", "b\n", mode="append")
+        assert "frozen" in frozen.value.message
+
+
+async def test_explain_names_each_rule_and_the_one_that_decides(daemon: RunningDaemon) -> None:
+    code, said = command(daemon, "policy", "explain", "read", ".env", "--agent", "bob")
+    assert (code, said["verdict"], said["rule"], said["agent"]) == (0, "deny", "secrets-read", "bob")
+    assert [rule["name"] for rule in said["considered"] if rule["matches"]] == ["secrets-read", "read"]
+    assert [rule["name"] for rule in said["considered"] if rule["decides"]] == ["secrets-read"]
+    async with daemon.client("bob") as bob:  # and it is what holds
+        with pytest.raises(RemoteError) as refused:
+            await bob.read_file(".env")
+        assert refused.value.details["rule"] == said["rule"]
+
+
+async def test_check_warns_of_what_a_policy_opens(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "own.pem").write_text("key\n")
+    async with daemon.client("alice") as alice:
+        await alice.file_info("own.pem")
+    text = f'name = "x"\ndefault = "deny"\n{RULE}{READ_ALL}'
+    code, said = cli(daemon, "policy", "check", write(daemon.base, text))
+    assert code == 0, said
+    assert "agents may read own.pem" in said
+    assert "'docs' names no file of this workspace" in said
