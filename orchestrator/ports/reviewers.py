@@ -81,7 +81,9 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class ReviewFailure(
     OrchestratorError, code="review_failed", hint="If it was unforeseen, the daemon's log has the trace."
 ):
-    """A reviewer gave nothing that counts; `code` says in which way."""
+    """A reviewer gave nothing that counts; `code` says in which way, `usage` what it took all the same."""
+
+    usage: ReviewUsage = ReviewUsage()
 
 
 class ReviewerUnusable(

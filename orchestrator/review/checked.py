@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -49,15 +50,20 @@ class CheckedReviewer:
     async def review(self, request: ReviewRequest) -> ReviewReply:
         """Ask, and ask once more where the answer can't be used. Raises ReviewFailure, with no secret in it."""
         redacted = RedactedRequest(request)
+        asked = hashlib.sha256(msgspec.json.encode(redacted.shown)).hexdigest()
+        reservation = Reservation(ReviewUsage(prompt_hash=asked))
         try:
             async with self._places:
-                return await self._reply(redacted, self._budget.reserve())
+                self._budget.reserve(reservation)
+                return await self._reply(redacted, reservation)
         except ReviewFailure as error:
             message = escaped(redacted.clean(error.message))[:MOST_MESSAGE]
-            raise type(error)(f"{self._settings.name}: {message}", hint=error.hint) from error
+            failure = type(error)(f"{self._settings.name}: {message}", hint=error.hint)
+            failure.usage = reservation.usage
+            raise failure from error
 
     async def _reply(self, redacted: RedactedRequest, reservation: Reservation) -> ReviewReply:
-        began, usage = self._clock.ticks_us(), ReviewUsage()
+        began, usage = self._clock.ticks_us(), reservation.usage
         most = reservation.tokens, reservation.microusd
         repair: Repair | None = None
         while True:
@@ -71,7 +77,7 @@ class CheckedReviewer:
             if "usage" in given:
                 usage = _sum(usage, usage_of(given.pop("usage")))
                 reservation.tokens, reservation.microusd = usage.input_tokens + usage.output_tokens, usage.cost_microusd
-            usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
+            usage = reservation.usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
             try:
                 reply = redacted.restored(reply_of(given, redacted.shown, usage))
             except ReviewReplyInvalid as error:
@@ -96,7 +102,7 @@ def _answer_text(given: Mapping[str, Any]) -> str:
 def _sum(one: ReviewUsage, other: ReviewUsage) -> ReviewUsage:
     return ReviewUsage(
         model=other.model,
-        prompt_hash=one.prompt_hash or other.prompt_hash,
+        prompt_hash=other.prompt_hash or one.prompt_hash,
         input_tokens=one.input_tokens + other.input_tokens,
         output_tokens=one.output_tokens + other.output_tokens,
         cost_microusd=one.cost_microusd + other.cost_microusd,
@@ -109,9 +115,10 @@ HOUR_US = 3_600_000_000
 class Reservation(msgspec.Struct):
     """One review: what it may take at most, until it says what it took."""
 
-    at_us: int
-    tokens: int
-    microusd: int
+    usage: ReviewUsage  # so far, with what it was asked
+    at_us: int = 0
+    tokens: int = 0
+    microusd: int = 0
 
 
 class Budget:
@@ -121,13 +128,14 @@ class Budget:
         self._settings, self._clock = settings, clock
         self._hour: deque[Reservation] = deque()
 
-    def reserve(self) -> Reservation:
+    def reserve(self, new: Reservation) -> None:
         """Reserve a review. Raises OverBudget.
 
         What is not counted stays reserved at its most: a call that was cut off may have been billed.
         """
         settings = self._settings
-        new = Reservation(self._clock.ticks_us(), settings.max_tokens, round(settings.max_cost_usd * 1e6))
+        new.at_us, new.tokens = self._clock.ticks_us(), settings.max_tokens
+        new.microusd = round(settings.max_cost_usd * 1e6)
         while self._hour and self._hour[0].at_us <= new.at_us - HOUR_US:
             self._hour.popleft()
         tokens = sum(item.tokens for item in self._hour) + new.tokens
@@ -141,7 +149,6 @@ class Budget:
                 f"{usd:.4f} USD within an hour are more than {settings.max_cost_usd_per_hour} (max_cost_usd_per_hour)"
             )
         self._hour.append(new)
-        return new
 
     def left(self, usage: ReviewUsage) -> ReviewLimits:
         """What a review may still take. Raises OverBudget."""

@@ -50,9 +50,8 @@ def model(name: str, url: str, form: Form, *argv: str, more: str = "") -> str:
     return f'[[reviewer]]\nname = "{name}"\nkind = "program"\nargv = {command}\nenv = ["REVIEW_KEY"]\n{more}\n'
 
 
-def program(name: str) -> str:
-    """A program that wants both sides' words."""
-    answer = json.dumps(edited((1, LINES)))
+def program(name: str, answer: str = json.dumps(edited((1, LINES)))) -> str:
+    """A program that wants both sides' words, or answers something else."""
     argv = json.dumps([sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({answer!r})"])
     return f'[[reviewer]]\nname = "{name}"\nkind = "program"\nargv = {argv}\n'
 

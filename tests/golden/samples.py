@@ -279,7 +279,12 @@ MOVED: tuple[Event, ...] = (
 
 HINTED: tuple[Event, ...] = (
     c.ReviewFailed(
-        review=Seq(49), conflict=Seq(26), code="over_budget", message="0.2 USD", hint="The caps stand in policy.toml."
+        review=Seq(49),
+        conflict=Seq(26),
+        code="over_budget",
+        message="0.2 USD",
+        hint="The caps stand in policy.toml.",
+        usage=c.ReviewUsage(model="large-1", prompt_hash="ab" * 32, input_tokens=900, output_tokens=40, took_ms=1200),
     ),
 )
 """As GROWN; failures that say what to do."""

@@ -201,6 +201,7 @@ class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
     code: str  # reviewer_timeout, daemon_restarted, conflict_moved, review_reply_invalid, check_failed …
     message: Redactable[str] = ""
     hint: str = ""  # what to do about it
+    usage: ReviewUsage = ReviewUsage()  # what it took all the same, as far as it is known
 
 
 class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):

@@ -24,6 +24,7 @@ from orchestrator.core.events.conflicts import (
     ReviewFailed,
     ReviewRejected,
     ReviewRequested,
+    ReviewUsage,
 )
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.rules import Route
@@ -72,7 +73,10 @@ class Reviewing:
         for conflict in self._s.state.pending.open_conflicts():
             review = conflict.review
             if review is not None and review.state == "requested":
-                await self._fail(conflict, review, "daemon_restarted", "the daemon ended while this was under review")
+                await self._fail(
+                    conflict,
+                    _failed(conflict, review, "daemon_restarted", "the daemon ended while this was under review"),
+                )
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -114,7 +118,7 @@ class Reviewing:
         if review is not None and review.state == "requested":
             if review.deadline > self._s.clock.now_ms():
                 return review.deadline
-            await self._fail(conflict, review, "reviewer_timeout", "no answer before the deadline")
+            await self._fail(conflict, _failed(conflict, review, "reviewer_timeout", "no answer before the deadline"))
             return None  # what was appended wakes the duty again
         route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
         if route is None:
@@ -156,7 +160,7 @@ class Reviewing:
             found = self._find(seq, number)
             if found is not None and found[1].state in ended:
                 try:
-                    await self._fail(*found, *_failure_of(error))
+                    await self._fail(found[0], _failed(found[0], found[1], *_failure_of(error)))
                 except OrchestratorError as again:
                     self._log.error("a failed review was not recorded", conflict=show(seq), error=again.message)
         return None
@@ -242,24 +246,31 @@ class Reviewing:
         conflict = self._s.state.pending.open_conflict(seq)
         return next(((conflict, item) for item in conflict.reviews if item.seq == number), None) if conflict else None
 
-    async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
-        event = _failed(conflict, review, code, message, hint)
-        await self._s.notes.append(Origin(cause=review.seq), (conflict.stream, event))
+    async def _fail(self, conflict: Conflict, failed: ReviewFailed) -> None:
+        await self._s.notes.append(Origin(cause=failed.review), (conflict.stream, failed))
 
 
-def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> ReviewFailed:
-    message = escaped(message[:MOST_MESSAGE])[:MOST_MESSAGE]
-    return ReviewFailed(review=review.seq, conflict=conflict.seq, code=code, message=message, hint=hint or NOT_APPLIED)
+def _failed(
+    conflict: Conflict, review: Review, code: str, message: str, hint: str = "", usage: ReviewUsage | None = None
+) -> ReviewFailed:
+    return ReviewFailed(
+        review=review.seq,
+        conflict=conflict.seq,
+        code=code,
+        message=escaped(message[:MOST_MESSAGE])[:MOST_MESSAGE],
+        hint=hint or NOT_APPLIED,
+        usage=usage or ReviewUsage(),
+    )
 
 
-def _failure_of(error: Exception) -> tuple[str, str, str]:
-    """Code, message and hint of what ended a review.
+def _failure_of(error: Exception) -> tuple[str, str, str, ReviewUsage | None]:
+    """Code, message and hint of what ended a review, and what it took all the same.
 
     Of an unforeseen error only the kind is reported: its words may hold content, or a key.
     """
     if isinstance(error, OrchestratorError):
-        return error.code, error.message, error.hint
-    return ReviewFailure.code, f"an unforeseen {type(error).__name__} ended it", ReviewFailure.hint
+        return error.code, error.message, error.hint, error.usage if isinstance(error, ReviewFailure) else None
+    return ReviewFailure.code, f"an unforeseen {type(error).__name__} ended it", ReviewFailure.hint, None
 
 
 def _trace_of(error: BaseException) -> str:
