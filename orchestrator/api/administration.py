@@ -24,7 +24,7 @@ class SessionLine(r.Result, frozen=True, kw_only=True):
 
 
 class Health(r.Result, frozen=True, kw_only=True):
-    state: Literal["ok", "writes_stopped", "starting"]
+    state: Literal["ok", "writes_stopped", "workspace_moved", "starting"]
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
     checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"

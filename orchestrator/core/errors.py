@@ -439,6 +439,14 @@ class WritesStopped(OperatorError, code="writes_stopped", hint="Repair the disk,
     """The disk refused a sync or is full; nothing is written until that is mended."""
 
 
+class WorkspaceMoved(
+    OperatorError,
+    code="workspace_moved",
+    hint="Run `orchestrator stop`, then `orchestrator up`: a new daemon serves the folder that is there.",
+):
+    """The workspace's folder was deleted, moved or replaced; the daemon still holds the one that it was started on."""
+
+
 class SigningKeyUnusable(OperatorError, code="signing_key_unusable"):
     """The journal's key can't be read or made, so no checkpoint can be signed."""
 

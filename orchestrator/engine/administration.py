@@ -71,6 +71,12 @@ class Administration:
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")
+        moved = not self._s.workspace.in_place()
+        if moved:
+            amiss.append(
+                f"{self._s.workspace.root} was deleted, moved or replaced since the daemon started, and calls are "
+                "refused: run `orchestrator stop`, then `orchestrator up`"
+            )
         return a.StatusInfo(
             pid=self._facts.pid,
             version=self._facts.version,
@@ -94,7 +100,7 @@ class Administration:
             approvals=sum(1 for _ in pending.waiting()),
             conflicts=sum(1 for _ in pending.open_conflicts()),
             health=a.Health(
-                state="writes_stopped" if stopped else "ok",
+                state="workspace_moved" if moved else "writes_stopped" if stopped else "ok",
                 baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
                 checked=self._verification.checked,

@@ -88,6 +88,8 @@ class CallService:
             self.check_authorized(caller)
             if call.operation.operator_only and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
+            if not call.operation.operator_only:
+                self._s.check_in_place()
             if call.request_id is not None:
                 return await self._once(caller, call, call.request_id)
             return await self._handle(caller, call)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import OrchestratorError, WorkspaceMoved
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Policy
@@ -134,6 +134,11 @@ class Services:
         """Paths where a swap met other content than their stat promised: the next look reads them."""
         self.background, self.state_changes = Background(), StateChanges(clock)
         journal.subscribe(self._fold)
+
+    def check_in_place(self) -> None:
+        """Raises WorkspaceMoved where the workspace's folder is not the one any more that the daemon was started on."""
+        if not self.workspace.in_place():
+            raise WorkspaceMoved(f"{self.workspace.root} was deleted, moved or replaced since the daemon started")
 
     def _fold(self, recorded: Recorded) -> None:
         self.recent.apply(recorded)  # against the registry as it was

@@ -141,6 +141,9 @@ class Workspace(Protocol):
     def root(self) -> str:
         """The real path of the root."""
 
+    def in_place(self) -> bool:
+        """Whether that path still leads to the directory whose handle is open: it may be deleted, moved or replaced."""
+
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """None if nothing has this name (a missing parent too)."""
 

@@ -37,7 +37,7 @@ from orchestrator.ports.workspace import (
 )
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import Confinement, blocks_of, translated
-from orchestrator.workspace.disk import Disk, kind_of, signature_of, stat_of
+from orchestrator.workspace.disk import Disk, identity_of, kind_of, signature_of, stat_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.own_files import OwnFiles
@@ -84,6 +84,13 @@ class LocalWorkspace:
         return FilesWatcher(self.root)
 
     # --- looking ----------------------------------------------------------------------
+
+    def in_place(self) -> bool:
+        try:
+            found = os.lstat(self.root)  # on every call: a Path takes four times as long
+        except OSError:
+            return False
+        return identity_of(found) == identity_of(self._disk.stat(self._at.root))
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
         if path == ".":

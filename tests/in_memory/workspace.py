@@ -76,6 +76,9 @@ class MemoryWorkspace:
         self._count = 1
         self.nodes: dict[str, _Node] = {".": _Node("directory", 1, b"", 0o755)}
 
+    def in_place(self) -> bool:
+        return True
+
     # --- the outside world ------------------------------------------------------------
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:

@@ -60,6 +60,7 @@ class Effects:
         """
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
+        self._s.check_in_place()
         batch = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
         intended = self._intended(plan, provenance, leases, batch.changes)
         with anyio.CancelScope(shield=True):
