@@ -49,7 +49,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Line
     extends: str = ""
-    default: Answer | None = None
+    default: Answer = "deny"  # must be there unless the file extends another
 
 
 class _RuleTable(Rule, frozen=True, kw_only=True):
@@ -124,17 +124,15 @@ class _Reader:
             for at, route in self._tables.tables(Route, table, "route")
         )
         reviewers = self._reviewers(table)
-        if file is not None and file.default is None and not file.extends:
+        if file is not None and "default" not in table and not file.extends:
             self._tables.wrong("is missing", "default")
         if file is None or self._tables.problems:
             return None
         text = self._text + (extended.digest if extended is not None else "")
         digest = Checksum("sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
-        policy = Policy(
-            name=file.name, default=file.default or "deny", rules=tuple(rules), digest=digest, source=self._source
-        )
+        policy = Policy(name=file.name, default=file.default, rules=tuple(rules), digest=digest, source=self._source)
         policy = msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
-        return policy if extended is None else _on_top(policy, extended, {*table, *(["default"] * bool(file.default))})
+        return policy if extended is None else _on_top(policy, extended, set(table))
 
     def _extended(self, name: str) -> Policy | None:
         """The shipped policy that this one extends; its lists are known here too."""
