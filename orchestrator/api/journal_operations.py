@@ -17,7 +17,7 @@ class JournalFilter(p.Params, frozen=True):
     """Which events; those that are left out let all through."""
 
     path: Annotated[p.AnyPath | None, Meta(description="Only events about this path.")] = None
-    agent: Annotated[p.Name | None, Meta(description="Only this agent's.")] = None
+    agent: Annotated[p.Name | None, Meta(description="Only this agent's; 'outside': only external changes.")] = None
     session: Annotated[p.Name | None, Meta(description="Only this session's.")] = None
     task: Annotated[p.Version | None, Meta(description="Only this task's, '@N'.")] = None
     kind: Annotated[p.Name | None, Meta(description="Only this kind, e.g. 'change_applied'.")] = None

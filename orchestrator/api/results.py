@@ -206,7 +206,8 @@ class Authored(Result, frozen=True, kw_only=True):
     """When something was changed, by whom, and by what."""
 
     at: int
-    agent: str | None = None  # "outside" where no agent is certain
+    agent: str | None = None  # "outside": not through the daemon
+    lease_holder: str | None = None  # of what came from outside: who alone held a lease on the file then
     session: str | None = None
     task: str | None = None
     change: str | None = None  # null for what did not come through the daemon

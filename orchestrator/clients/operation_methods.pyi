@@ -621,7 +621,7 @@ class OperationMethods:
         """Events of the journal, newest first: your own session's, or all of them for a person.
 
         path: Only events about this path.
-        agent: Only this agent's.
+        agent: Only this agent's; 'outside': only external changes.
         session: Only this session's.
         task: Only this task's, '@N'.
         kind: Only this kind, e.g. 'change_applied'.
@@ -648,7 +648,7 @@ class OperationMethods:
         """Events of the journal as JSON Lines, oldest first, page by page.
 
         path: Only events about this path.
-        agent: Only this agent's.
+        agent: Only this agent's; 'outside': only external changes.
         session: Only this session's.
         task: Only this task's, '@N'.
         kind: Only this kind, e.g. 'change_applied'.

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
-from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.base import Event, ExternalChange, Origin, Recorded
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ApprovalGranted
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, MetadataRead
-from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewEvent
@@ -60,6 +61,11 @@ class Notes:
         """An event of this type, by its number; None if it is another, or there is none."""
         recorded = await self._journal.event(seq) if seq is not None else None
         return recorded.event if recorded is not None and isinstance(recorded.event, kind) else None
+
+    async def lease_holder(self, row: VersionRow) -> AgentName | None:
+        """Who alone held a lease on a file while something else than the daemon changed it."""
+        external = await self.event(row.seq, ExternalChange) if row.kind == "external" else None
+        return external.lease_holder if external is not None else None
 
     async def first(
         self, kind: type[E], wanted: Callable[[E], bool], *, after: Seq, stream: str | None = None

@@ -126,7 +126,7 @@ def _history(result: r.History) -> str:
     for version in result.versions:
         more = f" and {version.more_reverts} more" if version.more_reverts else ""
         parts = (
-            *(version.version_id, _when(version.at), version.agent or "-", version.operation or version.kind),
+            *(version.version_id, _when(version.at), _author(version), version.operation or version.kind),
             "(removed)" if version.removed else "",
             _named("change", version.change),
             _named("reverts", " ".join(version.reverts)) + more,
@@ -146,7 +146,7 @@ def _blamed(result: BlameAnswer) -> str:
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
     for part in result.ranges:
         parts = (
-            *(f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")),
+            *(f"{part.start}-{part.end}", part.version, _when(part.at), _author(part)),
             "unknown: that content was not kept" if part.kind == "unknown" else part.operation or part.kind,
             *(_named(name, getattr(part, name)) for name in ("change", "task", "session")),
             _named("approved by", part.approver),
@@ -154,6 +154,11 @@ def _blamed(result: BlameAnswer) -> str:
         )
         rows.append(" ".join(filter(None, parts)))
     return "\n".join(filter(None, (*rows, _more(result.next))))
+
+
+def _author(changed: r.Authored) -> str:
+    lease = f" (under {escaped(changed.lease_holder)}'s lease)" if changed.lease_holder else ""
+    return escaped(changed.agent or "-") + lease
 
 
 def _named(name: str, value: str | None) -> str:

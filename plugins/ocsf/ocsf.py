@@ -182,7 +182,7 @@ def written(entry: Json, one: Activity, number: int, root: str, host: str) -> Js
 def _actor(entry: Json) -> Json:
     """The agent as the user; OCSF wants some actor of every activity, so a stranger is named as one."""
     agent, session = entry.get("agent"), entry.get("session")
-    if agent is None:
+    if agent in (None, "outside"):
         return {"user": {"name": "outside", "type_id": 0}}
     kind = USER if agent.startswith("person:") else SERVICE
     return {"user": {"name": agent, "type_id": kind}, **({"session": {"uid": session}} if session else {})}

@@ -322,3 +322,33 @@ async def test_exceptions_alone_reserve_nothing(ground: RunningDaemon, globs: li
         assert refused.value.details["parameter"] == "globs"
         assert (await alice.session_status()).leases == ()
         assert (await alice.reserve_paths(["src", "!src/a.py"])).status == "granted"
+
+
+@under(policy("warn"))
+async def test_what_came_from_outside_is_nobodys_whoever_holds_the_lease(ground: RunningDaemon, text: str) -> None:
+    """The same word in blame, history, the log, its filters and a rollback; the lease's holder is said beside it."""
+    async with ground.client("alice") as alice, ground.client() as person:
+        await alice.read_file("src/a.py")
+        await alice.reserve_paths(["src"])
+        (ground.workspace / "src" / "a.py").write_text(OLD.replace("one", "by a shell"))
+        lines = (await person.blame("src/a.py")).ranges[0]
+        assert (lines.agent, lines.lease_holder, lines.kind) == ("outside", "alice", "external")
+        version = (await person.file_history("src/a.py")).versions[0]
+        assert (version.agent, version.lease_holder) == ("outside", "alice")
+        (row,) = (await person.changes_since(version=f"@{int(version.version_id[1:]) - 1}")).changes
+        assert (row.agent, row.lease_holder) == ("outside", "alice")
+        (notice,) = (await alice.read_file("src/b.py")).notices
+        assert notice.by == ("outside",)
+        logged = (await person.journal_query(agent="outside")).entries
+        assert [(entry.seq, entry.agent, entry.kind) for entry in logged] == [
+            (version.version_id, "outside", "external_file_changed")
+        ]
+        assert all(
+            entry.kind != "external_file_changed" for entry in (await person.journal_query(agent="alice")).entries
+        )
+        assert not (await person.journal_query(agent="outside", kind="change_applied")).entries
+        with pytest.raises(RemoteError) as refused:
+            await person.rollback(agent="alice", preview=True)
+        assert refused.value.code == "nothing_to_change"
+        assert (await person.rollback(agent="outside")).status == "applied"
+        assert (ground.workspace / "src" / "a.py").read_text() == OLD

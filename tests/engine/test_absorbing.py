@@ -239,9 +239,9 @@ async def test_who_holds_the_lease_is_named(place: Place) -> None:
     await place.watcher.send.send(Hints(frozenset((WorkspacePath("free"),)), folder))
     await place.closed()
     made = [r.event async for r in place.journal.events() if isinstance(r.event, ExternalFileCreated)]
-    assert [(e.path, e.by, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", lease.seq)]
+    assert [(e.path, e.lease_holder, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", lease.seq)]
     (version,) = await place.journal.versions(WorkspacePath("leased/a"), limit=5)
-    assert version.agent == "alice"
+    assert version.author == "outside"
 
 
 async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place) -> None:

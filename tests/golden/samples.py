@@ -228,7 +228,7 @@ GROWN: tuple[Event, ...] = (
         signature=SIGNATURE,
         mode=0o644,
         kept=True,
-        by=AGENT,
+        lease_holder=AGENT,
         lease=Seq(36),
         moved_from=OLD,
     ),
@@ -239,11 +239,11 @@ GROWN: tuple[Event, ...] = (
         mode=0o644,
         kept=False,
         moved_from=OLD,
-        by=AGENT,
+        lease_holder=AGENT,
         lease=Seq(36),
         parents=(WorkspacePath("src"),),
     ),
-    f.ExternalFileRemoved(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
+    f.ExternalFileRemoved(path=PATH, before=A, moved_to=OLD, lease_holder=AGENT, lease=Seq(36)),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""

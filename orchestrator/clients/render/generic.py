@@ -59,7 +59,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     RuleLine: "verdict, name, source, agents, actions, paths",
     ConsideredRule: "decides, matches, verdict, name, source",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",
-    r.FileVersion: "version_id, at, agent|outside, operation|kind, removed, moved_from, reason",
+    r.FileVersion: "version_id, at, agent|outside, lease_holder, operation|kind, removed, moved_from, reason",
     ReviewLine: "review, reviewer, state, verdict, code, reason|message, hint",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
@@ -70,7 +70,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
     a.SessionLine: "agent, asserted, agent_class, client, session",
     m.ArchivedLine: "first, last, file, size",
-    PathChanged: "version, at, agent, kind, added, removed, path, moved_from",
+    PathChanged: "version, at, agent, lease_holder, kind, added, removed, path, moved_from",
     StaleReader: "agent|-, session, version_id, lines|all of it, by, since",
 }
 """The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""

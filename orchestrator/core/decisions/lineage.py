@@ -205,7 +205,7 @@ class UndoSelection(msgspec.Struct, frozen=True):
 
 
 def made_by(recorded: Recorded) -> list[Made]:
-    """What an event did, path by path; an external change is nobody's own: a lease's holder is only a likely author."""
+    """What an event did, path by path; an external change is nobody's own."""
     agent = recorded.agent if isinstance(recorded.event, ChangeApplied) else None
     return [(item.path, recorded.seq, agent) for item in path_changes(recorded.event) if not item.directory]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -62,7 +62,7 @@ class ExternalChange(Event, frozen=True, kw_only=True):
     changes_files: ClassVar[bool] = True
 
     path: WorkspacePath
-    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
+    lease_holder: AgentName | None = None  # who alone held a lease on it then; who did it is not known
     lease: Seq | None = None
 
 
@@ -133,3 +133,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 RecordedLike: TypeAlias = Recorded | SlimRecorded
 """What a fold may look at."""
+
+OUTSIDE: Final = "outside"
+"""Stands where an agent's name would for what something else than the daemon did; no agent may be called so."""
+
+
+def author_of(recorded: RecordedLike) -> str | None:
+    """The agent that caused an event, or `OUTSIDE`; None where nobody did."""
+    return recorded.agent or (OUTSIDE if isinstance(recorded.event, ExternalChange) else None)

@@ -22,9 +22,6 @@ from orchestrator.core.text.regions import hull, merged, survivors, written
 MOST_READ_RECORDS = 16
 MOST_NAMES = 8
 MOST_HUNKS = 200
-OUTSIDE = "outside"
-"""Who changed a file, where only the disk shows that somebody did."""
-
 
 KEPT_VERSIONS = 8
 """Older versions of a file are forgotten per session; a base that old must be named."""

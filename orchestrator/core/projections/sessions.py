@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.events.base import Event, ExternalChange, RecordedLike
+from orchestrator.core.events.base import OUTSIDE, Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -33,7 +33,7 @@ from orchestrator.core.events.sessions import (
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.read_sets import OUTSIDE, SeenFile, View
+from orchestrator.core.projections.read_sets import SeenFile, View
 from orchestrator.core.projections.registry import Registry
 
 RECENT = 200
@@ -153,17 +153,14 @@ class Sessions(Projection):
                     self._notify(notified, notice)
             case ChangeApplied():
                 self._applied(session, recorded, event)
-            case (
-                ExternalFileChanged(path=path, moved_from=source, by=by)
-                | ExternalFileCreated(path=path, moved_from=source, by=by)
-            ):
+            case ExternalFileChanged(path=path, moved_from=source) | ExternalFileCreated(path=path, moved_from=source):
                 if source is not None:
-                    self._move(source, path, seq, by or OUTSIDE, own=())
-                self._touch(path, seq, by or OUTSIDE, own=())
-            case ExternalFileRemoved(path=path, moved_to=target, by=by):
+                    self._move(source, path, seq, OUTSIDE, own=())
+                self._touch(path, seq, OUTSIDE, own=())
+            case ExternalFileRemoved(path=path, moved_to=target):
                 if target is not None:
-                    self._move(path, target, seq, by or OUTSIDE, own=())
-                self._touch(path, seq, by or OUTSIDE, own=())
+                    self._move(path, target, seq, OUTSIDE, own=())
+                self._touch(path, seq, OUTSIDE, own=())
             case ApprovalRequested() | ConflictFound() if session is not None:
                 session.waits = True
             case TaskBegun() if session is not None:

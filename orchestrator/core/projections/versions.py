@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import FoundFile
-from orchestrator.core.events.base import ExternalChange, Recorded, RecordedLike
+from orchestrator.core.events.base import OUTSIDE, ExternalChange, Recorded, RecordedLike, author_of
 from orchestrator.core.events.files import (
     ChangeApplied,
     ExternalFileChanged,
@@ -21,10 +21,9 @@ from orchestrator.core.events.files import (
     path_changes,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.projections.read_sets import OUTSIDE
 from orchestrator.core.projections.registry import Registry
 
-HISTORY_VERSION = 1
+HISTORY_VERSION = 2
 """Raised when the rows change; the table is then rebuilt."""
 
 
@@ -51,7 +50,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def author(self) -> str | None:
-        """Who changed it; of an external change whoever held the only lease, else nobody with a name."""
+        """Who changed it."""
         return self.agent or (OUTSIDE if self.kind == "external" else None)
 
 
@@ -83,11 +82,10 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 digest=event.after,
                 size=event.signature.size,
                 mode=event.mode,
-                agent=event.by,
                 moved_from=event.moved_from,
             )
-        case ExternalFileRemoved(path=path, by=by):
-            yield external(path=path, present=False, agent=by)
+        case ExternalFileRemoved(path=path):
+            yield external(path=path, present=False)
         case _:
             return
 
@@ -215,12 +213,12 @@ class RecentVersions:
         """To be called before the registry folds the event."""
         match recorded.event:
             case ChangeApplied() | ExternalChange() as event:
-                who = event.by if isinstance(event, ExternalChange) else recorded.agent
+                who = author_of(recorded) or OUTSIDE
                 for changed in path_changes(event):
                     if changed.moved_from is not None or changed.binary or changed.directory:
                         self._forget(changed.path)
                     else:
-                        self._add(changed.path, recorded.seq, changed.before, changed.after, who or OUTSIDE)
+                        self._add(changed.path, recorded.seq, changed.before, changed.after, who)
             case FilesFound(entries=entries):
                 for found in entries:
                     known = self._registry.get(found.path)

@@ -25,7 +25,7 @@ from orchestrator.core.decisions.lineage import (
 )
 from orchestrator.core.decisions.undo import HistoryMoved, Undo
 from orchestrator.core.errors import Aborted, ParameterInvalid, RevertImpossible, VersionUnknown, plural
-from orchestrator.core.events.base import ExternalChange, Recorded
+from orchestrator.core.events.base import OUTSIDE, ExternalChange, Recorded
 from orchestrator.core.events.codec import tag_of, tags_with
 from orchestrator.core.events.files import (
     ChangeAborted,
@@ -49,9 +49,6 @@ from orchestrator.ports.journal import EventFilter
 TRIES = 5
 SHOWN_DIFF_LINES = 600
 """Of all files of a rollback together; `get_diff` and a rollback of fewer files show the rest."""
-
-OUTSIDE = "outside"
-"""As an agent's name: external changes."""
 
 SLICE = 20
 """Events that are read, or files that are shown, before other callers have their turn: some 2 ms."""

@@ -209,8 +209,10 @@ class Observer:
         if met.stat is None:
             if entry is None:
                 return None
-            by, lease = self._held(path)
-            return ExternalFileRemoved(path=path, before=entry.digest, moved_to=moved_to, by=by, lease=lease)
+            holder, lease = self._held(path)
+            return ExternalFileRemoved(
+                path=path, before=entry.digest, moved_to=moved_to, lease_holder=holder, lease=lease
+            )
         signature, mode = met.stat.signature, met.stat.mode
         if entry is not None:
             if (entry.digest, entry.signature, entry.mode) == (digest, signature, mode) and (entry.kept or not keep):
@@ -221,7 +223,7 @@ class Observer:
                 return FilesFound(entries=(found,))
         elif not self._is_new(path):
             return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
-        by, lease = self._held(path)
+        holder, lease = self._held(path)
         if entry is not None:
             return ExternalFileChanged(
                 path=path,
@@ -231,7 +233,7 @@ class Observer:
                 mode=mode,
                 kept=keep,
                 moved_from=moved_from,
-                by=by,
+                lease_holder=holder,
                 lease=lease,
             )
         return ExternalFileCreated(
@@ -241,7 +243,7 @@ class Observer:
             mode=mode,
             kept=keep,
             moved_from=moved_from,
-            by=by,
+            lease_holder=holder,
             lease=lease,
             parents=self._came_with(path),
         )
@@ -254,7 +256,7 @@ class Observer:
         return above[first:]
 
     def _held(self, path: WorkspacePath) -> tuple[AgentName | None, Seq | None]:
-        """Whose lease makes it certain who did this."""
+        """Who alone holds a lease on a path, and the lease."""
         return self._s.state.leases.holder_of(path, self._s.clock.now_ms()) or (None, None)
 
     def _is_new(self, path: WorkspacePath) -> bool:

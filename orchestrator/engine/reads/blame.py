@@ -15,7 +15,7 @@ from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
 from orchestrator.core.errors import FileNotFound, ParameterInvalid, VersionNotKept, escaped
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.attribution import Attribution, Owned, RevertTexts, Step
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size
@@ -68,7 +68,8 @@ class Blamer:
         owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, end)))
         rows = {part.version: await self._approved(lineage.authors[part.version]) for part in owned}
         listable = partial(self._s.permissions.listable, caller)
-        ranges = [_range(path, part, *rows[part.version], listable) for part in owned]
+        holders = {version: await self._s.notes.lease_holder(row) for version, (row, _) in rows.items()}
+        ranges = [_range(path, part, *rows[part.version], holders[part.version], listable) for part in owned]
         room = call.room.framed(escaped(path), escaped(path), *warned)
         kept = room.first((json_size(part), 1) for part in ranges)
         follow, last = None, end
@@ -114,6 +115,7 @@ def _range(
     part: Owned,
     row: VersionRow,
     approver: str | None,
+    lease_holder: AgentName | None,
     listable: Callable[[WorkspacePath], bool],
 ) -> t.BlamedLines:
     kind: Literal["change", "external", "found", "unknown"] = row.kind if part.certain else "unknown"
@@ -124,6 +126,7 @@ def _range(
         kind=kind,
         version=show(part.version),
         agent=row.author if known else None,
+        lease_holder=lease_holder if known else None,
         session=row.session if known else None,
         task=show(row.task) if known and row.task else None,
         approver=approver if known else None,

@@ -77,6 +77,7 @@ class Historian:
             kind=row.kind,
             operation=row.operation or None,
             agent=row.author,
+            lease_holder=await self._s.notes.lease_holder(row),
             session=row.session,
             task=show(row.task) if row.task else None,
             size=row.size if readable else None,

@@ -11,8 +11,9 @@ import msgspec
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, joined
+from orchestrator.core.events.base import OUTSIDE
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
+from orchestrator.core.projections.read_sets import At, ReadRecord, View
 from orchestrator.engine.services import Services
 
 MOST_TRACKED = 50_000

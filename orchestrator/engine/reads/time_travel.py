@@ -13,7 +13,7 @@ from orchestrator.api import history as t
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
 from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Recorded, author_of
 from orchestrator.core.events.codec import CHANGE_TAGS
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -170,7 +170,8 @@ class TimeTravel:
             kind=_kind(event, change),
             by="change" if ours else "external",
             operation=why.operation if why else None,
-            agent=recorded.agent or getattr(event, "by", None) or (None if ours else "outside"),
+            agent=author_of(recorded),
+            lease_holder=getattr(event, "lease_holder", None),
             session=recorded.session,
             task=show(why.task) if why and why.task else None,
             change=show(ours.change) if ours else None,

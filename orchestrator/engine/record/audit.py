@@ -15,7 +15,7 @@ from orchestrator.api import parameters as p
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.change import PathChange
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, VersionUnknown, escaped
-from orchestrator.core.events.base import Outcome, Recorded
+from orchestrator.core.events.base import OUTSIDE, Outcome, Recorded, author_of
 from orchestrator.core.events.codec import BY_TAG, outcome_of, tag_of, tags_with
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import (
@@ -154,7 +154,8 @@ class Auditor:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
         if not caller.is_person and params.session not in (None, caller.session):
             raise NotPermitted("agents see the events of their own session", hint="Leave session out, or ask a person.")
-        tags, head = _tags(params.kind, params.outcome), self._s.journal.head
+        external: Outcome | None = "external" if params.agent == OUTSIDE else None
+        tags, head = _tags(params.kind, params.outcome, external), self._s.journal.head
         if tags is None:
             return None
         mentions: list[Mention] = []
@@ -170,7 +171,7 @@ class Auditor:
         until = parse_timestamp(params.until, parameter="until", head=head) if params.until is not None else Timestamp()
         wanted = EventFilter(
             tags=tags,
-            agent=params.agent,
+            agent=params.agent if params.agent != OUTSIDE else None,
             session=params.session if caller.is_person else caller.session,
             after=max(task.task - 1 if task else 0, (since.seq or 1) - 1),
             until=until.seq,
@@ -208,7 +209,7 @@ class Auditor:
             at=item.at,
             kind=tag_of(event),
             stream=item.stream,
-            agent=item.agent,
+            agent=author_of(item),
             session=item.session,
             event=visible(event, item.stream, readable),
             owner=item.origin.owner,
@@ -243,16 +244,13 @@ class Auditor:
         )
 
 
-def _tags(kind: str | None, outcome: Outcome | None) -> tuple[str, ...] | None:
-    """The kinds to look at, () for all; None where the two exclude each other."""
+def _tags(kind: str | None, *outcomes: Outcome | None) -> tuple[str, ...] | None:
+    """The kinds to look at, () for all; None where they exclude each other."""
     if kind is not None and kind not in BY_TAG:
         raise ParameterInvalid("kind", f"{escaped(kind)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
-    if outcome is None:
-        return (kind,) if kind is not None else ()
-    tags = tags_with(outcome)
-    if kind is None:
-        return tags
-    return (kind,) if kind in tags else None
+    sets = [{kind}] if kind is not None else []
+    sets += [set(tags_with(outcome)) for outcome in outcomes if outcome is not None]
+    return tuple(sorted(set.intersection(*sets))) or None if sets else ()
 
 
 async def newest(

@@ -13,7 +13,7 @@ from functools import partial
 from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Recorded, author_of
 from orchestrator.core.events.codec import BY_TAG, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.events.visibility import visible, without_paths
@@ -110,7 +110,7 @@ class Follower:
             at=recorded.at,
             kind=tag_of(event),
             stream=recorded.stream if own else f"file:{paths[0]}",
-            agent=recorded.agent,
+            agent=author_of(recorded),
             session=recorded.session,
             path=paths[0] if paths else None,
             paths=paths,

@@ -32,7 +32,7 @@ APPLIED = ChangeApplied(
         pytest.param(APPLIED, [(A, 8, "bob"), (B, 8, "bob")], id="a change, without the directory that it made"),
         pytest.param(ExternalFileRemoved(path=A, before=ONE), [(A, 8, None)], id="an external change"),
         pytest.param(
-            ExternalFileRemoved(path=A, before=ONE, by=AgentName("bob"), lease=Seq(2)),
+            ExternalFileRemoved(path=A, before=ONE, lease_holder=AgentName("bob"), lease=Seq(2)),
             [(A, 8, None)],
             id="an external change below a lease is nobody's own",
         ),
