@@ -23,7 +23,7 @@ from orchestrator.core.ids import AgentName
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.rules import BUILT_IN, Allow, Deny, Policy, Request, Rule
+from orchestrator.core.policy.rules import Allow, Deny, Request
 from orchestrator.core.policy.tables import Problem
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -49,7 +49,11 @@ class PolicyService:
         if policy is not None:
             default = parse_policy(self._files.shipped["default"], source="policies/default.toml")
             paths = [entry.path for entry in self._s.state.registry.files()]
-            warned = tuple(await to_thread.run_sync(lambda: list(warnings(policy, default, paths, line_of))))
+            warned = tuple(
+                await to_thread.run_sync(
+                    lambda: list(warnings(policy, params.source, shipped=default, paths=paths, line_of=line_of))
+                )
+            )
         return PolicyReport(
             source=params.source,
             ok=policy is not None,
@@ -69,7 +73,7 @@ class PolicyService:
             rules=tuple(
                 RuleLine(
                     name=rule.name,
-                    source=_source(policy, rule),
+                    source=policy.source_of(rule.name),
                     verdict=rule.verdict,
                     agents=rule.agents,
                     actions=rule.actions,
@@ -96,7 +100,7 @@ class PolicyService:
             considered=tuple(
                 ConsideredRule(
                     name=rule.name,
-                    source=_source(permissions.policy, rule),
+                    source=permissions.policy.source_of(rule.name),
                     verdict=rule.verdict,
                     matches=matches,
                     decides=rule.name == verdict.rule,
@@ -113,9 +117,3 @@ class PolicyService:
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
         await self._s.notes.append(Origin(), ("policy", event))
         return PolicyReport(source=source, ok=True, rules=len(policy.rules))
-
-
-def _source(policy: Policy, rule: Rule) -> str:
-    if rule.name.startswith(BUILT_IN):
-        return "built in"
-    return f"policies/{policy.extends}.toml" if rule.name in policy.inherited else policy.source

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.evaluate import Matcher, hidden_from_all
-from orchestrator.core.policy.rules import Policy, Rule
+from orchestrator.core.policy.rules import STRICTNESS, Policy, Rule
 from orchestrator.core.policy.tables import Problem
 
 SHOWN = 5
@@ -17,8 +17,10 @@ LineOf = Callable[..., int]
 """The line of a place in the file, as `TableReader.line`."""
 
 
-def warnings(policy: Policy, shipped: Policy, paths: Sequence[WorkspacePath], line_of: LineOf) -> Iterator[Problem]:
-    """Of a policy that can be used; `shipped` is the default, `paths` the workspace's files.
+def warnings(
+    policy: Policy, source: str, *, shipped: Policy, paths: Sequence[WorkspacePath], line_of: LineOf
+) -> Iterator[Problem]:
+    """Of a policy that can be used, and the file `source` of it; `shipped` is the default, `paths` all files there are.
 
     Cost: O(paths), a few µs each.
     """
@@ -29,7 +31,7 @@ def warnings(policy: Policy, shipped: Policy, paths: Sequence[WorkspacePath], li
             f"agents may read {_some(opened)}, which the shipped default hides; "
             'extends = "default" keeps its rules beside yours',
         )
-    own = [rule for rule in policy.rules if rule.name not in policy.inherited]
+    own = [rule for rule in policy.rules if policy.source_of(rule.name) == source]
     matcher = Matcher(own)
     matched = 0
     for path in paths:
@@ -37,8 +39,26 @@ def warnings(policy: Policy, shipped: Policy, paths: Sequence[WorkspacePath], li
     for at, rule in enumerate(own, 1):
         if not matched >> (at - 1) & 1:
             yield Problem(line_of("rule", at), f"'{escaped(rule.name)}' names no file of this workspace", f"rule[{at}]")
+    yield from _contradictions(policy, own, line_of)
     if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):
         yield Problem(1, "nobody may list, read or search anything: no rule allows or asks it, and the default is deny")
+
+
+def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Iterator[Problem]:
+    """Rules about the same agents, actions and paths that answer otherwise: only the stricter ever decides."""
+    for at, rule in enumerate(own, 1):
+        for other in (*own[:at], *(item for item in policy.rules if item not in own)):
+            both = [action for action in rule.actions if action in other.actions]
+            same = set(rule.agents) == set(other.agents) and rule.paths == other.paths and rule.work == other.work
+            if both and same and rule.verdict != other.verdict:
+                stricter = min(rule, other, key=lambda one: STRICTNESS[one.verdict])
+                yield Problem(
+                    line_of("rule", at),
+                    f"'{rule.name}' ({rule.verdict}) and '{other.name}' ({other.verdict}, in "
+                    f"{policy.source_of(other.name)}) contradict each other on {', '.join(both)}: same agents, same "
+                    f"paths. '{stricter.name}' decides; a rule with the other's name would take its place",
+                    f"rule[{at}]",
+                )
 
 
 def _opens(policy: Policy, shipped: Policy, path: WorkspacePath) -> bool:

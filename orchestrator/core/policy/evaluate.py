@@ -33,6 +33,8 @@ from orchestrator.core.policy.rules import (
     BUILT_IN,
     CHANGES,
     DEFAULT_RULE,
+    STRICTNESS,
+    WORKSPACE,
     Allow,
     Answer,
     Deny,
@@ -206,14 +208,18 @@ class _Evaluation:
     """A policy made ready."""
 
     def __init__(self, policy: Policy) -> None:
-        strictness: dict[Answer, int] = {"deny": 0, "ask": 1, "allow": 2}
         self._rules = tuple(
             sorted(
                 (*built_in(policy.own_state), *policy.rules),
-                key=lambda rule: (strictness[rule.verdict], not rule.name.startswith(BUILT_IN), rule.name),
+                key=lambda rule: (STRICTNESS[rule.verdict], not rule.name.startswith(BUILT_IN), rule.name),
             )
         )
         self._matcher = Matcher(self._rules)
+        # A rule that can only tighten lifts no default: alone it counts where it is at least as strict.
+        most = STRICTNESS[policy.default]
+        self._tightening = sum(1 << at for at, rule in enumerate(self._rules) if rule.name.startswith(WORKSPACE))
+        self._stricter = sum(1 << at for at, rule in enumerate(self._rules) if STRICTNESS[rule.verdict] <= most)
+        self._deciding = ~self._tightening
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
         self._applying: dict[tuple[str, str, str, bool], int] = {}
         self._matching: dict[tuple[WorkspacePath, bool], int] = {}
@@ -225,7 +231,7 @@ class _Evaluation:
         if request.is_git and request.action in CHANGES:
             return _GIT
         found = self._found(request)
-        if not found:
+        if not found & self._deciding and not found & self._stricter:
             return self._default
         return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: the strictest rules are first
 
@@ -244,7 +250,7 @@ class _Evaluation:
         """The rules that deny an act to everybody, and those that let somebody do it."""
         closed = opened = 0
         for at, rule in enumerate(self._rules):
-            if action in rule.actions and rule.verdict != "deny":
+            if action in rule.actions and rule.verdict != "deny" and not self._tightening >> at & 1:
                 opened |= 1 << at
             elif action in rule.actions and "*" in rule.agents:
                 closed |= 1 << at

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Set
-from typing import Annotated, Any, Final, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
 
 from orchestrator.core.errors import PolicyInvalid
-from orchestrator.core.ids import Checksum
+from orchestrator.core.ids import Checksum, Digest
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,
     DEFAULT_RULE,
     PERSON,
+    WORKSPACE,
+    WORKSPACE_FILE,
     Answer,
     Globs,
     Line,
@@ -41,6 +43,14 @@ _REVIEWERS: Final[Mapping[str, type[ReviewerSettings]]] = {
 }
 
 
+VERSION: Final = 1
+"""Of the format; a file of a newer one is refused as a whole, since a key may mean something else there."""
+
+Layer = Literal["shipped", "system", "user", "state", "workspace"]
+"""Where a policy file lies; a later one is laid over the earlier ones, and that of the workspace can only tighten."""
+
+_Lists: TypeAlias = Mapping[str, tuple[str, ...]]
+
 NONE_SHIPPED: Final[Mapping[str, str]] = {}
 
 
@@ -48,8 +58,16 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a file as a whole; its tables are read one by one."""
 
     name: Line
+    version: int = VERSION
     extends: str = ""
     default: Answer = "deny"  # must be there unless the file extends another
+
+
+class _WorkspaceFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of the workspace's own file, which can only tighten."""
+
+    name: Line = "workspace"
+    version: int = VERSION
 
 
 class _RuleTable(Rule, frozen=True, kw_only=True):
@@ -59,19 +77,56 @@ class _RuleTable(Rule, frozen=True, kw_only=True):
     lists: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
 
 
+class PolicyText(msgspec.Struct, frozen=True):
+    """One policy file as it was read."""
+
+    layer: Layer
+    source: str  # the file, as messages name it
+    text: str
+
+    @property
+    def digest(self) -> Digest:
+        """Of the file's bytes."""
+        return Digest("sha256:" + hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest())
+
+
 def parse_policy(text: str, *, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Policy:
     """Read a policy; `shipped`: the texts of those that it may extend, by name.
 
     Raises PolicyInvalid with every problem: file, line and key.
     """
-    policy, problems = _Reader(text, source, shipped).read()
-    if policy is None:
-        raise PolicyInvalid(
-            f"{source}: " + "; ".join(f"line {p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
-            hint="Mend the file; `orchestrator policy check FILE` lists all of it. policies/README.md has the format.",
-            details={"source": source, "problems": [msgspec.to_builtins(p) for p in problems]},
-        )
-    return policy
+    return parse_layers((PolicyText("state", source, text),), shipped)
+
+
+def parse_layers(texts: Sequence[PolicyText], shipped: Mapping[str, str] = NONE_SHIPPED) -> Policy:
+    """One policy of several files: each is laid over those before it, and the workspace's own tightens the whole.
+
+    The shipped policy beneath is the one that the last file with `extends` names. Raises PolicyInvalid as
+    `parse_policy`, of the first file that something is wrong with.
+    """
+    files = [_Reader(text, shipped) for text in texts if text.layer != "workspace"]
+    whole, lists = _base(next((file.extends for file in reversed(files) if file.extends), ""), shipped)
+    for file in files:
+        own, problems = file.read(_base(file.extends, shipped)[1] or lists)
+        if own is None:
+            raise _invalid(file.source, problems)
+        whole = own if whole is None else _on_top(own, whole, file.given)
+    if whole is None:
+        raise PolicyInvalid("there is no policy", hint="Install the program anew: its default policy is missing.")
+    for file in (_Reader(text, shipped) for text in texts if text.layer == "workspace"):
+        rules, problems = file.tightening(lists)
+        if problems:
+            raise _invalid(file.source, problems)
+        whole = _tightened(whole, file, rules)
+    return whole
+
+
+def _invalid(source: str, problems: list[Problem]) -> PolicyInvalid:
+    return PolicyInvalid(
+        f"{source}: " + "; ".join(f"line {p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
+        hint="Mend the file; `orchestrator policy check FILE` lists all of it. policies/README.md has the format.",
+        details={"source": source, "problems": [msgspec.to_builtins(p) for p in problems]},
+    )
 
 
 class Checked(NamedTuple):
@@ -83,40 +138,100 @@ class Checked(NamedTuple):
 
 
 def check_policy(text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Checked:
-    """Read a policy file for who wants to know what is wrong with it."""
-    reader = _Reader(text, source, shipped)
-    policy, problems = reader.read()
-    return Checked(policy, problems, reader.line)
+    """Read a policy file for who wants to know what is wrong with it; that of a workspace is known by its name."""
+    if f"/{source}".endswith(f"/{WORKSPACE_FILE}"):
+        reader = _Reader(PolicyText("workspace", source, text), shipped)
+        beneath, lists = _base("default", shipped)
+        rules, problems = reader.tightening(lists)
+        tightened = None if problems or beneath is None else _tightened(beneath, reader, rules)
+        return Checked(tightened, problems, reader.line)
+    reader = _Reader(PolicyText("state", source, text), shipped)
+    beneath, lists = _base(reader.extends, shipped)
+    own, problems = reader.read(lists)
+    if own is not None and beneath is not None:
+        own = _on_top(own, beneath, reader.given)
+    return Checked(own, problems, reader.line)
+
+
+def _base(name: str, shipped: Mapping[str, str]) -> tuple[Policy | None, _Lists]:
+    """A shipped policy for others to be laid over, and its lists; none for a name that is none of theirs."""
+    if name not in shipped:
+        return None, {}
+    reader = _Reader(PolicyText("shipped", f"policies/{name}.toml", shipped[name]), NONE_SHIPPED)
+    policy, _ = reader.read({})
+    return (msgspec.structs.replace(policy, extends=name) if policy is not None else None), reader.lists
 
 
 class _Reader:
-    """Walks the parsed file once and collects problems as it goes."""
+    """Walks one parsed file and collects problems as it goes."""
 
-    def __init__(self, text: str, source: str, shipped: Mapping[str, str]) -> None:
-        self._text, self._source, self._shipped, self._tables = text, source, shipped, TableReader(text)
+    def __init__(self, file: PolicyText, shipped: Mapping[str, str]) -> None:
+        self.source, self.digest = file.source, file.digest
+        self._shipped, self._tables = shipped, TableReader(file.text)
         self.lists: dict[str, tuple[str, ...]] = {}
+        self._whole: Mapping[str, Any] = {}
+        self._broken: Problem | None = None
+        try:
+            self._whole = tomllib.loads(file.text)
+        except tomllib.TOMLDecodeError as error:
+            where = _TOML_LINE.search(str(error))
+            line = int(where[1]) if where else max(1, len(file.text.splitlines()))
+            self._broken = Problem(line, f"not TOML: {error}")
+        version = self._whole.get("version")
+        if isinstance(version, int) and version > VERSION:
+            self._broken = Problem(
+                self.line("version"),
+                f"the file is of version {version}, and this program reads version {VERSION}: use a newer one",
+                "version",
+            )
 
     def line(self, *place: str | int) -> int:
         return self._tables.line(*place)
 
-    def read(self) -> tuple[Policy | None, list[Problem]]:
-        try:
-            table = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            where = _TOML_LINE.search(str(error))
-            line = int(where[1]) if where else max(1, len(self._text.splitlines()))
-            return None, [Problem(line, f"not TOML: {error}")]
-        policy = self._policy(table)
+    @property
+    def given(self) -> Set[str]:
+        """The keys and tables that the file has."""
+        return self._whole.keys()
+
+    @property
+    def extends(self) -> str:
+        """The shipped policy that the file names, known or not."""
+        name = self._whole.get("extends", "")
+        return name if isinstance(name, str) else ""
+
+    def read(self, lists: _Lists) -> tuple[Policy | None, list[Problem]]:
+        """What the file itself says; `lists`: those of the policy that it is laid over."""
+        if self._broken is not None:
+            return None, [self._broken]
+        policy = self._policy(self._whole, lists)
         problems = sorted(self._tables.problems, key=lambda problem: problem.line)
         return (None if problems else policy), problems
 
-    def _policy(self, table: Mapping[str, Any]) -> Policy | None:
+    def tightening(self, lists: _Lists) -> tuple[tuple[Rule, ...], list[Problem]]:
+        """The rules of a workspace's own file: it denies and asks, and nothing else may stand in it."""
+        if self._broken is not None:
+            return (), [self._broken]
+        table, tables = self._whole, ("lists", "rule")
+        for key in table.keys() - {"name", "version", *tables}:
+            self._tables.wrong("a workspace's file can only tighten: version, name, lists and rules", key)
+        whole = {key: value for key, value in table.items() if key in ("name", "version")}
+        self._tables.table(_WorkspaceFile, whole)
+        self.lists = {**lists, **self._lists(table.get("lists", {}))}
+        rules = [self._rule(rule, self.lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
+        for at, rule in enumerate(rules, 1):
+            if rule.verdict == "allow":
+                self._tables.wrong("a workspace's file can only tighten: ask | deny", "rule", at, "verdict")
+        self._names(rules, "rule")
+        return tuple(rules), sorted(self._tables.problems, key=lambda problem: problem.line)
+
+    def _policy(self, table: Mapping[str, Any], lists: _Lists) -> Policy | None:
         several = ("lists", "rule", "route", "reviewer")
         whole = {key: value for key, value in table.items() if key not in (*_SINGLE, *several)}
         file = self._tables.table(_File, whole, known=(*_SINGLE, *several))
         single = {key: self._tables.table(kind, table.get(key, {}), key) for key, kind in _SINGLE.items()}
-        extended = self._extended(file.extends) if file is not None else None
-        self.lists |= self._lists(table.get("lists", {}))
+        if self.extends and (problem := known_one(self.extends, tuple(self._shipped))):
+            self._tables.wrong(f"{problem}: the shipped policies", "extends")
+        self.lists = {**lists, **self._lists(table.get("lists", {}))}
         rules = [self._rule(rule, self.lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
         self._names(rules, "rule")
         routes = tuple(
@@ -128,23 +243,15 @@ class _Reader:
             self._tables.wrong("is missing", "default")
         if file is None or self._tables.problems:
             return None
-        text = self._text + (extended.digest if extended is not None else "")
-        digest = Checksum("sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
-        policy = Policy(name=file.name, default=file.default, rules=tuple(rules), digest=digest, source=self._source)
-        policy = msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
-        return policy if extended is None else _on_top(policy, extended, set(table))
-
-    def _extended(self, name: str) -> Policy | None:
-        """The shipped policy that this one extends; its lists are known here too."""
-        if not name:
-            return None
-        if problem := known_one(name, tuple(self._shipped)):
-            self._tables.wrong(f"{problem}: the shipped policies", "extends")
-            return None
-        reader = _Reader(self._shipped[name], f"policies/{name}.toml", NONE_SHIPPED)
-        extended, _ = reader.read()
-        self.lists = reader.lists
-        return msgspec.structs.replace(extended, extends=name) if extended is not None else None
+        policy = Policy(
+            name=file.name,
+            default=file.default,
+            rules=tuple(rules),
+            sources=tuple((rule.name, self.source) for rule in rules),
+            digest=Checksum(self.digest),
+            source=self.source,
+        )
+        return msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
 
     # --- rules --------------------------------------------------------------------------
 
@@ -171,7 +278,7 @@ class _Reader:
             self._exception_first(table.paths, *place, "paths")
             if not table.paths:
                 self._tables.wrong("is missing", *place, "paths")
-        if table.name == DEFAULT_RULE or table.name.startswith(BUILT_IN):
+        if table.name == DEFAULT_RULE or table.name.startswith((BUILT_IN, WORKSPACE)):
             self._tables.wrong(f"{table.name!r} is kept for the daemon's own verdicts", *place, "name")
         if table.work != "any" and set(table.actions) != {"revert"}:
             self._tables.wrong('goes with actions = ["revert"] alone', *place, "work")
@@ -213,18 +320,34 @@ class _Reader:
             seen.add(item.name)
 
 
-def _on_top(policy: Policy, extended: Policy, given: Set[str]) -> Policy:
-    """A policy with what it extends; a rule, a reviewer or a table of the same name takes the other's place."""
+def _on_top(policy: Policy, beneath: Policy, given: Set[str]) -> Policy:
+    """A policy laid over another; a rule, a reviewer or a table of the same name takes the other's place."""
     own = {rule.name for rule in policy.rules}
-    inherited = tuple(rule for rule in extended.rules if rule.name not in own)
+    inherited = tuple(rule for rule in beneath.rules if rule.name not in own)
     reviewers = {reviewer.name for reviewer in policy.reviewers}
     return msgspec.structs.replace(
         policy,
-        default=policy.default if "default" in given else extended.default,
+        default=policy.default if "default" in given else beneath.default,
         rules=(*policy.rules, *inherited),
-        routes=(*policy.routes, *extended.routes),
-        reviewers=(*policy.reviewers, *(one for one in extended.reviewers if one.name not in reviewers)),
-        extends=extended.extends,
-        inherited=frozenset(rule.name for rule in inherited),
-        **{name: getattr(extended, name) for name in _SINGLE if name not in given},
+        sources=(*policy.sources, *(item for item in beneath.sources if item[0] not in own)),
+        routes=(*policy.routes, *beneath.routes),
+        reviewers=(*policy.reviewers, *(one for one in beneath.reviewers if one.name not in reviewers)),
+        extends=beneath.extends,
+        digest=_digest(policy, beneath.digest),
+        **{name: getattr(beneath, name) for name in _SINGLE if name not in given},
     )
+
+
+def _tightened(policy: Policy, file: _Reader, rules: tuple[Rule, ...]) -> Policy:
+    """A policy with the rules of the workspace's own file beside its own; their names say where they are from."""
+    named = tuple(msgspec.structs.replace(rule, name=f"{WORKSPACE}{rule.name}") for rule in rules)
+    return msgspec.structs.replace(
+        policy,
+        rules=(*policy.rules, *named),
+        sources=(*policy.sources, *((rule.name, file.source) for rule in named)),
+        digest=_digest(policy, file.digest),
+    )
+
+
+def _digest(policy: Policy, more: str) -> Checksum:
+    return Checksum("sha256:" + hashlib.sha256(f"{policy.digest} {more}".encode()).hexdigest())

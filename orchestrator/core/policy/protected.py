@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Set
-from typing import Final
+from typing import Final, get_args
 
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, folded_component
 from orchestrator.core.policy.rules import ACTIONS, BUILT_IN, CHANGES, Rule
@@ -42,6 +43,14 @@ EDITORS: Final = Rule(
     verdict="deny",
     reason="swap, lock and whiteout files belong to the editor or file system that made them",
 )
+WORKSPACE_POLICY: Final = Rule(
+    name=f"{BUILT_IN}policy",
+    agents=tuple(f"class:{name}" for name in get_args(AgentClass) if name != "person"),
+    actions=CHANGES,
+    paths=("/.orchestrator",),
+    verdict="deny",
+    reason="the workspace's own policy is written by people",
+)
 
 
 def built_in(state_paths: tuple[WorkspacePath, ...]) -> tuple[Rule, ...]:
@@ -54,7 +63,7 @@ def built_in(state_paths: tuple[WorkspacePath, ...]) -> tuple[Rule, ...]:
         verdict="deny",
         reason="the daemon's own files",
     )
-    return (GIT, TEMPORARY, EDITORS, own_state)
+    return (GIT, TEMPORARY, EDITORS, WORKSPACE_POLICY, own_state)
 
 
 def literal(path: WorkspacePath) -> str:

@@ -6,7 +6,7 @@ A request for permission, and its verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -52,11 +52,21 @@ ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "revert")
 """The actions that alter a file or a name."""
 
+STRICTNESS: Final[Mapping[Answer, int]] = {"deny": 0, "ask": 1, "allow": 2}
+"""The strictest first: what it says beats what those after it say."""
+
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
 
 BUILT_IN: Final = "builtin."
 """What the names of built-in rules begin with; no file may use it."""
+
+
+WORKSPACE: Final = "workspace."
+"""What the names of rules from the workspace's own file begin with; no file may use it itself."""
+
+WORKSPACE_FILE: Final = ".orchestrator/policy.toml"
+"""In the workspace; it can only tighten, and holds once a person said yes to it."""
 
 
 class Allow(msgspec.Struct, frozen=True, tag="allow"):
@@ -224,11 +234,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()
-    digest: Checksum  # of the text it was read from, and of the one that it extends
-    source: str  # the file, as messages name it
+    digest: Checksum  # of the texts it was read from
+    source: str  # the last of its files, as messages name it
     extends: str = ""  # the shipped policy whose rules hold too
-    inherited: frozenset[str] = frozenset()  # names of the rules that come from there
+    sources: tuple[tuple[str, str], ...] = ()  # of each rule its name and its file
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
+
+    def source_of(self, rule: str) -> str:
+        """The file that a rule is written in, by the rule's name."""
+        return "built in" if rule.startswith(BUILT_IN) else dict(self.sources).get(rule, self.source)
 
     def guarding(self, paths: Iterable[WorkspacePath]) -> Policy:
         """The same policy, with the daemon's own files (and all under them) closed to everyone."""

@@ -23,7 +23,7 @@ def extended(text: str) -> Policy:
 def test_the_rules_of_the_default_hold_too() -> None:
     policy = extended("")
     assert policy.rules == DEFAULT.rules
-    assert policy.inherited == {rule.name for rule in DEFAULT.rules}
+    assert {policy.source_of(rule.name) for rule in policy.rules} == {"policies/default.toml"}
     assert (policy.default, policy.limits, policy.name) == (DEFAULT.default, DEFAULT.limits, "ours")
     assert answer(policy, "read", "deep/server.pem") == "deny"
 
@@ -33,7 +33,7 @@ def test_a_rule_of_the_same_name_takes_the_others_place() -> None:
     policy = extended(ALLOW_MOVES)
     assert answer(policy, "delete", "a.txt") == "allow"
     assert answer(policy, "move", "a.txt") == "deny"  # the own rule is of deletions alone
-    assert "delete-or-move" not in policy.inherited
+    assert policy.source_of("delete-or-move") == "policy.toml"
 
 
 def test_its_lists_are_known() -> None:
@@ -72,7 +72,7 @@ PATHS = [WorkspacePath(path) for path in ("a.txt", "deep/own.pem", "src/b.py")]
 def advice(text: str) -> list[tuple[int, str]]:
     policy, problems, line_of = check_policy(text, "p.toml", SHIPPED)
     assert policy is not None, problems
-    return [(p.line, p.message) for p in warnings(policy, DEFAULT, PATHS, line_of)]
+    return [(p.line, p.message) for p in warnings(policy, "p.toml", shipped=DEFAULT, paths=PATHS, line_of=line_of)]
 
 
 def test_what_the_default_hides_and_this_one_opens_is_named() -> None:
