@@ -56,21 +56,24 @@ STATUS = OperatorOperation("status", p.Params, StatusInfo, "What the daemon is d
 STOP = OperatorOperation("stop", p.Params, r.Done, "End the daemon.", writes=True)
 
 
+ApprovalText = Annotated[p.Version, Meta(description="'@N' of the request.")]
+
+
 class ApprovalsList(p.Params, frozen=True):
     limit: Annotated[int, Meta(description="Most approvals in one answer.", ge=1, le=200)] = 50
     cursor: p.Cursor = None
 
 
 class ApprovalsShow(p.Params, frozen=True):
-    approval: p.Version
+    approval: ApprovalText
 
 
 class Approve(p.Approving, frozen=True):
-    approval: p.Version
+    approval: ApprovalText
 
 
 class Deny(p.Approving, frozen=True):
-    approval: p.Version
+    approval: ApprovalText
     reason: p.Reason = ""
 
 
@@ -100,21 +103,36 @@ class Approvals(r.Result, frozen=True, kw_only=True):
 
 
 APPROVALS_LIST = OperatorOperation(
-    "approvals_list", ApprovalsList, Approvals, "Changes that wait for a yes, without diffs."
+    "approvals_list",
+    ApprovalsList,
+    Approvals,
+    "Changes that wait for a yes, without diffs. A reviewer is shown those that it may answer.",
+    reviewers=True,
 )
 
-APPROVALS_SHOW = OperatorOperation("approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.")
+APPROVALS_SHOW = OperatorOperation(
+    "approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.", reviewers=True
+)
 
 APPROVE = OperatorOperation(
     "approve",
     Approve,
     r.ChangeAnswer,
-    "Say yes: the daemon applies the change.",
+    "Say yes: the daemon applies the change. For people, and reviewers where policy lets them.",
     writes=True,
+    reviewers=True,
     command="approvals approve",
 )
 
-DENY = OperatorOperation("deny", Deny, r.Done, "Say no: the change is dropped.", writes=True, command="approvals deny")
+DENY = OperatorOperation(
+    "deny",
+    Deny,
+    r.Done,
+    "Say no: the change is dropped. For people, and reviewers where policy lets them.",
+    writes=True,
+    reviewers=True,
+    command="approvals deny",
+)
 
 
 class AgentAdd(p.Approving, frozen=True):

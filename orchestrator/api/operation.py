@@ -67,6 +67,7 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
     operator_only: bool = False  # socket and CLI only, never a tool
+    reviewers: bool = False  # of an operator's: agents of class review may call it, where policy lets them
     inline: bool = False  # short: answered before the next line of its connection is read
     waits: bool = False  # does nothing but wait for others, so it takes no turn
     weight: Weight = "file"

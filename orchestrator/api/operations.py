@@ -259,4 +259,5 @@ PLANNED: frozenset[str] = frozenset(
 
 def toolset(name: Literal["core", "full"]) -> tuple[AnyOperation, ...]:
     """The operations that an MCP transport offers, in catalogue order. `resolve_conflict` is never in `core`."""
-    return tuple(op for op in OPERATIONS if not op.operator_only and (op.core or name == "full"))
+    offered = (op for op in OPERATIONS if not op.operator_only or op.reviewers)
+    return tuple(op for op in offered if op.core or name == "full")

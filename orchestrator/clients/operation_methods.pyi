@@ -518,14 +518,17 @@ class OperationMethods:
         limit: int = 50,
         cursor: str | None = None,
     ) -> orchestrator.api.administration.Approvals:
-        """Changes that wait for a yes, without diffs.
+        """Changes that wait for a yes, without diffs. A reviewer is shown those that it may answer.
 
         limit: Most approvals in one answer.
         cursor: `cursor` of the last answer.
         """
 
     async def approvals_show(self, approval: str | int) -> orchestrator.api.administration.ApprovalInfo:
-        """One approval, with its diff."""
+        """One approval, with its diff.
+
+        approval: '@N' of the request.
+        """
 
     async def approve(
         self,
@@ -533,9 +536,10 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
-        """Say yes: the daemon applies the change.
+        """Say yes: the daemon applies the change. For people, and reviewers where policy lets them.
 
         approver: The approver code.
+        approval: '@N' of the request.
         """
 
     async def deny(
@@ -545,9 +549,10 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.results.Done:
-        """Say no: the change is dropped.
+        """Say no: the change is dropped. For people, and reviewers where policy lets them.
 
         approver: The approver code.
+        approval: '@N' of the request.
         reason: Why, in a few words.
         """
 

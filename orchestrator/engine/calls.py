@@ -86,7 +86,8 @@ class CallService:
         await self._lifecycle.catch_up()
         try:
             self.check_authorized(caller)
-            if call.operation.operator_only and not caller.is_person:
+            reviews = call.operation.reviewers and caller.agent_class == "review"
+            if call.operation.operator_only and not (caller.is_person or reviews):
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
             if not call.operation.operator_only:
                 self._s.check_in_place()

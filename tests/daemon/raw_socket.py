@@ -16,12 +16,14 @@ ANSWER_S = 60.0
 class Talk:
     """One connection. Calls are sent without waiting; `answer` reads the next line."""
 
-    def __init__(self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc") -> None:
+    def __init__(
+        self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc", *, token: str | None = None
+    ) -> None:
         self._transport, self._last = transport, 0
         self._left = b""
         self._buffer = b""
         self.socket: socket.socket = locations.connect(str(daemon.socket), ANSWER_S)
-        self.socket.sendall(locations.preamble(transport, agent=agent, client="test", toolset="full"))
+        self.socket.sendall(locations.preamble(transport, agent=agent, token=token, client="test", toolset="full"))
         assert json.loads(self._line())["ok"]
         if transport == "mcp":
             about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -30,6 +30,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, fold_pattern, folded_component
 from orchestrator.core.policy.protected import GIT, built_in
 from orchestrator.core.policy.rules import (
+    APPROVERS,
     BUILT_IN,
     CHANGES,
     DEFAULT_RULE,
@@ -231,9 +232,10 @@ class _Evaluation:
         if request.is_git and request.action in CHANGES:
             return _GIT
         found = self._found(request)
-        if not found & self._deciding and not found & self._stricter:
-            return self._default
-        return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: the strictest rules are first
+        by_rule = bool(found & self._deciding or found & self._stricter)
+        # the lowest bit: the strictest rules are first
+        verdict = self._verdicts[(found & -found).bit_length() - 1] if by_rule else self._default
+        return verdict if request.action != "approve" else _of_approver(request, verdict, by_rule=by_rule)
 
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
         matched = self._matched(request.path, request.directory)
@@ -291,6 +293,24 @@ def _applies(rule: Rule, request: Request) -> bool:
         agent == f"class:{request.agent_class}" if agent.startswith("class:") else agent in ("*", request.agent)
         for agent in rule.agents
     )
+
+
+def _of_approver(request: Request, verdict: Verdict, *, by_rule: bool) -> Verdict:
+    """May this one say yes here? A person, who has the approver code for it, unless a rule denies it.
+
+    An agent of class review where a rule allows it, never by the policy's default; nobody else.
+    """
+    match request.agent_class:
+        case "person":
+            return verdict if isinstance(verdict, Deny) and by_rule else Allow(verdict.rule)
+        case "review" if not by_rule:
+            return Deny(verdict.rule, "no rule lets this agent approve here")
+        case "review" if isinstance(verdict, NeedApproval):
+            return Deny(verdict.rule, verdict.reason)
+        case "review":
+            return verdict
+        case _:
+            return verdict if isinstance(verdict, Deny) else Deny(APPROVERS, "people and agents of class review do")
 
 
 def _answer(answer: Answer, rule: str, reason: str) -> Verdict:

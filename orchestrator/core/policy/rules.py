@@ -61,6 +61,9 @@ DEFAULT_RULE: Final = "default"
 BUILT_IN: Final = "builtin."
 """What the names of built-in rules begin with; no file may use it."""
 
+APPROVERS: Final = f"{BUILT_IN}approvers"
+"""The rule by which other agents approve nothing."""
+
 
 WORKSPACE: Final = "workspace."
 """What the names of rules from the workspace's own file begin with; no file may use it itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -12,6 +13,7 @@ from orchestrator.api import results as r
 from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow, Approve, Deny
 from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.conflicts.resolution import ConflictClosed
+from orchestrator.core.decisions.approvals import authorize_agent
 from orchestrator.core.decisions.commands import Rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
@@ -58,7 +60,9 @@ class ApprovalService:
 
     async def approvals_list(self, caller: Caller, call: Call, params: ApprovalsList) -> Approvals:
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
-        waiting = self._s.state.pending.waiting()
+        waiting = [
+            item for item in self._s.state.pending.waiting() if caller.is_person or self._may_answer(caller, item)
+        ]
         left = [item for item in waiting if item.seq > after]
         page = left[: params.limit]
         return Approvals(
@@ -68,11 +72,13 @@ class ApprovalService:
         )
 
     async def approvals_show(self, caller: Caller, call: Call, params: ApprovalsShow) -> ApprovalInfo:
-        return await self._info(self._find(params.approval, waiting=False), whole=True)
+        approval = self._find(params.approval, waiting=False)
+        if not caller.is_person:
+            self._authorize(caller, approval)
+        return await self._info(approval, whole=True)
 
     async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
-        await self._gate.check(caller, params.approver)
-        async with self._waiting(params.approval) as approval:
+        async with self._answering(caller, params) as approval:
             if approval.request.expires_at <= self._s.clock.now_ms():
                 await self._expire_due(approval, "timeout")
             else:
@@ -80,11 +86,10 @@ class ApprovalService:
                 await self._s.notes.append(caller.origin(call), (approval.stream, granted))
                 if approval.request.read_version is None:
                     await self._apply(approval)
-        return await self._answers.of(approval.seq)
+        return await self._answers.of(approval.seq, shows=partial(self._shows, caller))
 
     async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
-        await self._gate.check(caller, params.approver)
-        async with self._waiting(params.approval) as approval:
+        async with self._answering(caller, params) as approval:
             event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
             await self._s.notes.append(caller.origin(call), (approval.stream, event))
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
@@ -235,11 +240,40 @@ class ApprovalService:
     # --- small things -------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _waiting(self, raw: p.Version) -> AsyncIterator[Approval]:
-        """A request that waits, with the locks of its paths held, so that it is answered once."""
-        approval = self._find(raw, waiting=True)
+    async def _answering(self, caller: Caller, params: Approve | Deny) -> AsyncIterator[Approval]:
+        """A request that the caller may answer, with the locks of its paths held, so that it is answered once.
+
+        Raises ApproverCodeNeeded, VersionUnknown, ApprovalClosed, Denied, NotPermitted.
+        """
+        if caller.is_person:
+            await self._gate.check(caller, params.approver)
+        approval = self._find(params.approval, waiting=True)
+        self._authorize(caller, approval)
         async with self._s.locks.alone(item.path for item in approval.request.paths):
-            yield self._find(raw, waiting=True)
+            yield self._find(params.approval, waiting=True)
+
+    def _authorize(self, caller: Caller, approval: Approval) -> None:
+        """By the present policy, for every path of the request. Raises Denied, NotPermitted."""
+        conflict = self._s.state.pending.conflict(approval.request.provenance.resolves or 0)
+        names = conflict.found.names if conflict is not None else ()
+        changed = {name for item in approval.request.paths for name in (item.path, item.moved_from) if name}
+        paths = sorted(changed.union(names))
+        for path in paths:
+            self._s.permissions.permit(caller, "approve", path, on_disk=True)
+        if not caller.is_person:
+            unread = [path for path in paths if not self._s.permissions.readable(caller, path)]
+            authorize_agent(approval, caller.agent, unread)
+
+    def _shows(self, caller: Caller, path: WorkspacePath) -> bool:
+        """People see what they decide on."""
+        return caller.is_person or self._s.permissions.readable(caller, path)
+
+    def _may_answer(self, caller: Caller, approval: Approval) -> bool:
+        try:
+            self._authorize(caller, approval)
+        except CallerError:
+            return False
+        return True
 
     def _find(self, raw: p.Version, *, waiting: bool) -> Approval:
         number = parse_seq(raw, parameter="approval")

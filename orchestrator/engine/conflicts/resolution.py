@@ -55,8 +55,7 @@ class ConflictResolver:
         if not agent:
             await self._gate.check(caller, params.approver)
         conflict = await self._open(parse_seq(params.conflict, parameter="conflict"))
-        if agent:
-            self._authorize(caller, conflict, params.choice)
+        self._authorize(caller, conflict, params.choice)
         if params.choice == "content" and params.content is None:
             raise ParameterInvalid("content", "is required with choice 'content'")
         if params.choice == "review":
@@ -96,8 +95,15 @@ class ConflictResolver:
         return present
 
     def _authorize(self, caller: Caller, conflict: Conflict, choice: str) -> None:
-        """As `authorize_resolution`, by the present policy. Raises Denied, NotPermitted."""
+        """As `authorize_resolution`, by the present policy; a person says yes to what it would ask about.
+
+        Raises Denied, NotPermitted.
+        """
         paths = (conflict.found.path, *conflict.found.names)
+        if caller.is_person:
+            for path in paths if choice != "current" else ():
+                self._s.permissions.permit(caller, "approve", path, on_disk=True)
+            return
         access = {
             path: (
                 self._s.permissions.permit(caller, "review", path, on_disk=True),

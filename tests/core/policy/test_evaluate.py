@@ -48,9 +48,28 @@ def test_shipped(action: Action, agent_class: AgentClass, path: str) -> None:
     if action == "review" and agent_class in ("review", "person"):
         default = "allow"
     if action == "approve" and agent_class == "person":
-        default = "allow"
+        default = read_only = "allow"  # who has the approver code
     assert answer(DEFAULT, action, path, agent_class=agent_class) == default
     assert answer(READ_ONLY, action, path, agent_class=agent_class) == read_only
+
+
+@pytest.mark.parametrize(
+    ("rules", "agent_class", "verdict"),
+    [
+        pytest.param("deny", "person", "deny", id="a rule denies a person"),
+        pytest.param("ask", "person", "allow", id="the code is a person's yes"),
+        pytest.param("", "person", "allow", id="a person whom no rule names"),
+        pytest.param("allow", "review", "allow", id="a rule allows a reviewer"),
+        pytest.param("ask", "review", "deny", id="asking a reviewer's person"),
+        pytest.param("", "review", "deny", id="never by default"),
+        pytest.param("allow", "cloud", "deny", id="no other agent"),
+        pytest.param("allow", "local", "deny", id="nor a local one"),
+    ],
+)
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+def test_who_approves(rules: str, agent_class: AgentClass, verdict: Answer, default: Answer) -> None:
+    asked = policy(*([f"{rules} approve **"] if rules else []), default=default)
+    assert answer(asked, "approve", "a.py", agent_class=agent_class) == verdict
 
 
 def test_reverting_others_work_asks() -> None:
@@ -231,15 +250,15 @@ def test_row_58_the_daemons_own_state() -> None:
             assert evaluate(guarded, Request("a", "person", action, WorkspacePath(path))) == Deny(
                 "builtin.state", "the daemon's own files"
             )
-        assert answer(guarded, action, "var/state 1") == "allow"
-        assert answer(guarded, action, "sub/var/state [1]") == "allow"
-        assert answer(guarded, action, "a/.orchestrator-12.tmp") == "deny"
+        assert answer(guarded, action, "var/state 1", agent_class="review") == "allow"
+        assert answer(guarded, action, "sub/var/state [1]", agent_class="review") == "allow"
+        assert answer(guarded, action, "a/.orchestrator-12.tmp", agent_class="review") == "deny"
 
 
 def test_a_repository_counts_whatever_its_name() -> None:
     path = WorkspacePath("innocent/a.txt")
     for action in ACTIONS:
-        git = evaluate(EVERYTHING, Request("a", "cloud", action, path, is_git=True))
+        git = evaluate(EVERYTHING, Request("a", "review", action, path, is_git=True))
         assert isinstance(git, Deny if action in CHANGES else Allow)
 
 
