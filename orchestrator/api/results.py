@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 ChangeStatus = Literal[
-    "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting"
+    "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting", "granted"
 ]
 
 
@@ -86,7 +86,7 @@ class MergeText(RegionLines, frozen=True, kw_only=True):
 
 class ChangeAnswer(Result, frozen=True, kw_only=True):
     status: ChangeStatus
-    success: bool = False  # true for `applied` and `preview`
+    success: bool = False  # true for `applied`, `preview` and `granted`
     message: str
     would_be: str | None = None
     conflict: str | None = None

@@ -46,6 +46,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def is_person(self) -> bool:
         return self.agent_class == "person"
 
+    def aside(self, call: Call) -> Origin:
+        """The same of what a call causes that does not answer its request id: sent again, it runs again."""
+        return msgspec.structs.replace(self.origin(), call=call.details)
+
     def origin(self, call: Call | None = None) -> Origin:
         """The envelope's part of what this caller causes."""
         origin = Origin(session=self.session, agent=self.agent, owner=self.owner)

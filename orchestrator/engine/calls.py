@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import anyio
-import msgspec
 
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import BY_NAME
@@ -18,6 +17,7 @@ from orchestrator.api.results import ChangeAnswer, Result
 from orchestrator.api.session_operations import TaskAnswer
 from orchestrator.core.errors import (
     Aborted,
+    ApprovalRequired,
     ApproverError,
     CallerError,
     IoFailed,
@@ -168,8 +168,8 @@ class CallService:
     async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
         await self._renames.name(caller, error)
-        claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed)
-        origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
+        claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed | ApprovalRequired)
+        origin = caller.origin(call) if claims else caller.aside(call)
         events: list[Event] = [_refusal(call, error)]
         if error.seen is not None:
             events.append(ContentShown(session=caller.session, seen=error.seen))

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.encoding import Document
+from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
@@ -47,53 +49,66 @@ class PastVersions:
             raise FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=HINT)
         return row
 
-    async def content(self, row: VersionRow) -> tuple[Digest, bytes]:
-        """The content of a version. Raises VersionNotKept."""
+    async def content(self, access: ContentAccess, row: VersionRow) -> tuple[Digest, bytes]:
+        """The content of a version. Raises VersionNotKept, and as `permit`."""
+        await self.permit(access, row)
         what = f"{row.path} at {show(row.seq)}"
         if row.digest is None:
             raise VersionNotKept(f"the content of {what} was never hashed")
         return row.digest, await self._contents.need(row.digest, what)
 
-    async def text(self, row: VersionRow) -> Document:
-        """The same, decoded. Raises VersionNotKept, BinaryFile."""
-        document = await self._contents.text(*await self.content(row))
+    async def text(self, access: ContentAccess, row: VersionRow) -> Document:
+        """The same, decoded. Raises BinaryFile besides."""
+        document = await self._contents.text(*await self.content(access, row))
         if document is None:
             raise BinaryFile(row.path, f"its content at {show(row.seq)} is not text")
         return document
 
-    async def permit(self, caller: Caller, row: VersionRow) -> None:
-        """Raises Denied, without the other name."""
-        if not await self.readable(caller, row):
-            raise Denied(
-                f"read {row.path} at {show(row.seq)}: the file had a name then whose content is not shown",
-                hint="Read the file as it is now.",
-                details={"path": row.path, "version_id": show(row.seq)},
-            )
+    async def permit(self, access: ContentAccess, row: VersionRow) -> None:
+        """The version may be shown. Cost: O(versions of the file before it).
 
-    async def readable(self, caller: Caller, row: VersionRow) -> bool:
-        """Whether a version may be shown. Cost: O(versions of the file before it)."""
-        return (await self.which_readable(caller, (row,)))[0]
+        Raises Denied, without the other name, and ApprovalRequired: a person is asked for this version.
+        """
+        asks: Asks = {}
+        if not row.present:
+            return
+        names = {row.path} if self._is_current(row) else set((await self._names(row))[0])
+        for name in names - {access.path}:
+            verdict = self._permissions.verdict(access.caller, "read", name)
+            if isinstance(verdict, Deny):
+                raise Denied(
+                    f"read {row.path} at {show(row.seq)}: the file had a name then whose content is not shown",
+                    hint="Read the file as it is now.",
+                    details={"path": row.path, "version_id": show(row.seq)},
+                )
+            if isinstance(verdict, NeedApproval):
+                asks["read"] = verdict
+        await access.confirm(row.seq, row.digest, asks=asks)
+
+    def _is_current(self, row: VersionRow) -> bool:
+        entry = self._state.registry.get(row.path)
+        return entry is not None and entry.version == row.seq
 
     async def which_readable(self, caller: Caller, rows: Sequence[VersionRow]) -> list[bool]:
-        """The same of several versions of one path, newest first, at the cost of the newest."""
+        """Whether versions of one path, newest first, may be shown without asking, at the cost of the newest."""
         found: list[bool] = []
         names_readable, since = True, int(rows[0].seq) + 1 if rows else 0
         for row in rows:
-            entry = self._state.registry.get(row.path)
-            current = entry is not None and entry.version == row.seq
+            current = self._is_current(row)
             if row.present and not current and row.seq < since:
-                names_readable, since = await self._names_readable(caller, row)
+                names, since = await self._names(row)
+                names_readable = all(self._permissions.readable(caller, name) for name in names)
             found.append(names_readable or current or not row.present)
         return found
 
-    async def _names_readable(self, caller: Caller, row: VersionRow) -> tuple[bool, int]:
-        """Whether the caller may read all names of a file until a version; and since which version they are these."""
+    async def _names(self, row: VersionRow) -> tuple[list[WorkspacePath], int]:
+        """All names of a file until a version, that one's first; and since which version they are these."""
         path, since = await self._came_from(row.path, int(row.seq) + 1)
         names, before = [row.path], since
         while path is not None:
             names.append(path)
             path, before = await self._came_from(path, before)
-        return all(self._permissions.readable(caller, name) for name in names), since
+        return names, since
 
     async def _came_from(self, path: WorkspacePath, before: int) -> tuple[WorkspacePath | None, int]:
         """From where the file at a path was moved there, None if it was made there; and with which version."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import anyio.lowlevel
 
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.errors import ApprovalRequired, Denied, PathError, escaped
+from orchestrator.core.errors import Denied, PathError, escaped
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
@@ -82,16 +82,6 @@ class Permissions:
             raise denied(action, path, verdict)
         return verdict
 
-    def permit_now(self, caller: Caller, action: Action, path: WorkspacePath) -> None:
-        """As `permit`, for an operation that can't wait for an approval. Raises Denied, ApprovalRequired."""
-        verdict = self.permit(caller, action, path)
-        if isinstance(verdict, NeedApproval):
-            raise ApprovalRequired(
-                f"{action} {escaped(path)} needs a person's yes, here too: {verdict.reason}",
-                hint="Ask for its content with read_file; file_history names who changed it.",
-                details={"path": path, "rule": verdict.rule},
-            )
-
     def refuse_early(self, caller: Caller, *checks: PermissionCheck) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
         for check in checks:
@@ -117,8 +107,8 @@ class Permissions:
         return isinstance(self.verdict(caller, "read", path), Allow)
 
     def listable(self, caller: Caller, path: WorkspacePath) -> bool:
-        """Whether the caller may know of a path."""
-        return not isinstance(self.verdict(caller, "list", path), Deny)
+        """Whether the caller may know of a path without asking anybody."""
+        return isinstance(self.verdict(caller, "list", path), Allow)
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""

@@ -14,6 +14,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import RecentVersions
+from orchestrator.engine.access import AccessGate
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes
@@ -126,6 +127,7 @@ class Services:
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.permissions = Permissions(policy, state.identities, workspace)
         self.notes = Notes(journal)
+        self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)
         self.locks, self.paths = PathLocks(), Paths(workspace.root)

@@ -6,11 +6,12 @@ from collections import Counter, deque
 from functools import partial
 
 import anyio
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import session_operations as a
-from orchestrator.core.errors import DiskFull, SessionUnknown, VersionUnknown, WritesStopped, escaped
+from orchestrator.core.errors import CallerError, DiskFull, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
@@ -21,6 +22,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.notes import Notes
+from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -37,8 +39,11 @@ UNFINISHED = ("waiting", "conflict", "still_waiting")
 class SessionService:
     """Answers about the caller's own session."""
 
-    def __init__(self, services: Services, answers: Answers, leases: Leases, noticer: StaleReadNotifier) -> None:
+    def __init__(
+        self, services: Services, answers: Answers, leases: Leases, noticer: StaleReadNotifier, reader: Reader
+    ) -> None:
         self._s, self._answers, self._leases, self._noticer = services, answers, leases, noticer
+        self._reader = reader
 
     async def session_status(self, caller: Caller, call: Call, params: p.Params) -> a.SessionInfo:
         session = self._session(caller)
@@ -141,6 +146,8 @@ class SessionService:
                 moved = self._s.state_changes.next()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
                     answer = await self._answers.of(number, shows=shows)
+        if answer.status == "granted":
+            return await self._shown(caller, call, number, answer)
         if answer.status not in UNFINISHED:
             return answer
         waits = "for a person's yes" if answer.status == "waiting" else "to be resolved"
@@ -153,6 +160,23 @@ class SessionService:
             change=answer.change,
             paths=answer.paths,
         )
+
+    async def _shown(self, caller: Caller, call: Call, number: Seq, answer: r.ChangeAnswer) -> r.ChangeAnswer:
+        """A granted read with what it shows to its agent, as far as that is text."""
+        approval = self._s.state.pending.approval(number)
+        if approval is None or approval.agent != caller.agent:
+            return answer
+        request, lines = approval.request, call.room.framed(answer.message)
+        if not request.read_version or not any(check.action == "read" for check in request.permissions):
+            return answer
+        wanted = p.ReadFile(path=request.paths[0].path, at=show(request.read_version))
+        try:
+            read = await self._reader.read_file(caller, msgspec.structs.replace(call, room=lines), wanted)
+        except CallerError as error:
+            return msgspec.structs.replace(answer, warnings=(error.message,))
+        head = f"{read.path} {read.version_id}, lines {read.start}-{read.end} of {read.total_lines}"
+        more = f"\nIt goes on: {read.next}" if read.next is not None else ""
+        return msgspec.structs.replace(answer, shown=f"{head}\n{read.text}{more}")
 
     def _session(self, caller: Caller) -> Session:
         session = self._s.state.sessions.get(caller.session)

@@ -157,7 +157,7 @@ SAMPLES: tuple[Event, ...] = (
         read_version=Seq(3),
         renews=Seq(5),
     ),
-    c.ApprovalGranted(approval=Seq(29), by="ada"),
+    c.ApprovalGranted(approval=Seq(29), by="ada", expires_at=1_700_000_900_000),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
     c.PolicyLoaded(digest=Checksum(A), source="policies/default.toml", rules=14),

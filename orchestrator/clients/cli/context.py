@@ -179,7 +179,7 @@ class Command(click.Command):
 def exit_code(result: r.Result) -> int:
     """The exit code of an answer."""
     match result:
-        case r.ChangeAnswer(status="applied" | "preview"):
+        case r.ChangeAnswer(status="applied" | "preview" | "granted"):
             return DONE
         case r.ChangeAnswer(status="waiting" | "still_waiting" | "conflict") | LeaseAnswer(status="clash"):
             return WAITING

@@ -37,7 +37,7 @@ _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\
 _TAKES = re.compile(rf"\b({'|'.join(COMMANDS)}) takes: [^.]*\.(?: Send them with the types of its schema\.)?")
 _FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
 """What only an agent can send; a conflict's commands are below its message."""
-_STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
+_STATUS_COLOURS = {"applied": "green", "preview": "cyan", "granted": "green", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 
 

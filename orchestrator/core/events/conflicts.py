@@ -82,7 +82,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     expires_at: int  # ms since the epoch
     fit: Fit = Fit()
     directories: Directories = Directories()
-    read_version: Seq | None = None  # set for a read
+    read_version: Seq | None = None  # set for a read; 0: for the names and facts of a path, whatever its version
     renews: Seq | None = None  # the expired request that this one follows
 
 
@@ -93,6 +93,7 @@ class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
 
     approval: Seq
     by: str
+    expires_at: int | None = None  # ms since the epoch: until then what it lets its agent see is shown; None: a change
 
 
 class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):

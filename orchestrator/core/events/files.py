@@ -35,7 +35,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     seen: SeenLines
     bytes: int
     tokens: int  # estimate of what the answer's text costs a model
-    approval: Seq | None = None  # the granted request that this read used up
+    approval: Seq | None = None  # the granted request that let it be shown
 
 
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):

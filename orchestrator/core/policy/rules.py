@@ -115,6 +115,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Numbers that a policy sets."""
 
     approval_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # how long an approval waits before it expires
+    granted_read_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3600  # how long a granted read may be done
 
 
 class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -27,8 +28,9 @@ from orchestrator.core.events.conflicts import (
     ReviewRequested,
     Verdict,
 )
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.base import Projection
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "expired"]
@@ -36,6 +38,10 @@ ConflictState = Literal["open", "resolved", "superseded", "expired"]
 ReviewState = Literal["requested", "answered", "failed", "accepted", "rejected"]
 
 ReviewEvent = ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
+
+
+_Wish = tuple[AgentName | None, Action, WorkspacePath, Seq]
+"""Who asks to see what: by which action, of which path, at which version."""
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -50,6 +56,18 @@ class Approval(msgspec.Struct, frozen=True):
     cause: str | None = None  # why it expired
     change: Seq | None = None  # the intent that it led to
     successor: Seq | None = None  # the request or conflict that took its place
+    until: int | None = None  # ms since the epoch: how long a granted read may be done
+    own_version: Seq | None = None  # the last one that its agent made of the version that it was shown
+
+    @property
+    def of_read(self) -> bool:
+        """Whether it asks to see something; else it asks for a change."""
+        return self.request.read_version is not None
+
+    @property
+    def due(self) -> int | None:
+        """When it expires by itself, in ms since the epoch; None: it does not."""
+        return self.request.expires_at if self.state == "waiting" else self.until
 
     @property
     def stream(self) -> str:
@@ -111,7 +129,7 @@ class Pending(Projection):
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired),
             *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
             *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
@@ -125,6 +143,7 @@ class Pending(Projection):
     def __init__(self) -> None:
         super().__init__()
         self._resolutions: dict[Seq, Seq] = {}  # conflicts, by the change that resolved each
+        self._reads: dict[_Wish, Seq] = {}  # the newest request of each
         self._open: dict[Seq, WorkspacePath] = {}  # conflicts, so that what waits is found however many do not
 
     def approval(self, seq: int) -> Approval | None:
@@ -151,16 +170,23 @@ class Pending(Projection):
         return self._conflicts.get(seq) if seq is not None else None
 
     def granted(self) -> tuple[Approval, ...]:
-        """Approvals that a person granted and that did not take effect yet."""
-        return tuple(approval for approval in self._approvals.values() if approval.state == "granted")
+        """Changes that a person granted and that did not take effect yet."""
+        return tuple(item for item in self._approvals.values() if item.state == "granted" and not item.of_read)
+
+    def expiring(self) -> tuple[Approval, ...]:
+        """Approvals that wait, and granted reads: each has an end."""
+        reads = (item for item in self._approvals.values() if item.of_read and item.state == "granted")
+        return (*self.waiting(), *reads)
 
     def read_request(
-        self, agent: AgentName, path: WorkspacePath, version: Seq, state: Literal["waiting", "granted"]
+        self, agent: AgentName, action: Action, path: WorkspacePath, version: Seq, now_ms: int
     ) -> Approval | None:
-        """The request for exactly this read that still waits, or was granted and is not used yet."""
-        requests = (item for item in self._approvals.values() if (item.state, item.agent) == (state, agent))
-        wanted = (version, path)
-        return next((it for it in requests if (it.request.read_version, it.request.paths[0].path) == wanted), None)
+        """The request to see exactly this that waits, or was granted and still holds."""
+        seq = self._reads.get((agent, action, path, version))
+        found = self._approvals[seq] if seq is not None else None
+        if found is None or found.state not in ("waiting", "granted"):
+            return None
+        return None if found.due is not None and found.due <= now_ms else found
 
     def open_intents(self) -> tuple[tuple[Seq, ChangeIntended], ...]:
         """Intents without an outcome, by number, oldest first."""
@@ -171,20 +197,19 @@ class Pending(Projection):
         """Changes whose bytes were not written."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912, PLR0915  # one case for each kind of event
         seq, event = recorded.seq, recorded.event
-        if type(event) is FileRead:  # the commonest by far: before all patterns
-            if event.approval is not None:
-                self._turn(event.approval, state="used")
-            return
         match event:
             case ApprovalRequested():
                 bare = msgspec.structs.replace(event, provenance=event.provenance.without_reason())
-                self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
+                asked = self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
+                self._reads |= dict.fromkeys(_wishes(asked), seq)
                 if event.renews is not None:
                     self._turn(event.renews, successor=seq)
-            case ApprovalGranted(approval=approval) | ApprovalDenied(approval=approval):
-                self._turn(approval, state="granted" if isinstance(event, ApprovalGranted) else "denied")
+            case ApprovalGranted(approval=approval, expires_at=until):
+                self._turn(approval, state="granted", until=until)
+            case ApprovalDenied(approval=approval):
+                self._turn(approval, state="denied")
             case ApprovalExpired(approval=approval, cause=cause):
                 self._turn(approval, state="expired", cause=cause)
             case ConflictFound():
@@ -208,6 +233,8 @@ class Pending(Projection):
                     self._turn(provenance.approval, change=seq, state="used")
             case ChangeApplied(change=change, provenance=provenance):
                 self._intents.pop(change, None)
+                if self._reads:
+                    self._follow(recorded.agent, seq, event)
                 if provenance.resolves is not None:  # the next event says who chose, or was cut off
                     self._close(provenance.resolves, state="resolved", change=change)
             case ChangeAborted(change=change):
@@ -225,10 +252,21 @@ class Pending(Projection):
                 return
 
     def index(self) -> None:
+        for approval in self._approvals.values():
+            self._reads |= dict.fromkeys(_wishes(approval), approval.seq)
         for conflict in self._conflicts.values():
             self._index(conflict)
             if conflict.state == "open":
                 self._open[conflict.seq] = conflict.found.path
+
+    def _follow(self, agent: AgentName | None, version: Seq, event: ChangeApplied) -> None:
+        """What an agent makes of a version that it may see, it may see too: all of that is its own, or was shown."""
+        for change in event.paths:
+            before = self._reads.get((agent, "read", change.path, change.previous)) if change.previous else None
+            approval = self._approvals[before] if before is not None else None
+            if approval is not None and approval.state == "granted" and change.after is not None:
+                self._turn(approval.seq, own_version=version)
+                self._reads |= dict.fromkeys(_wishes(self._approvals[approval.seq]), approval.seq)
 
     def _turn(self, seq: Seq, **changes: Any) -> None:
         known = self._approvals.get(seq)
@@ -258,6 +296,14 @@ class Pending(Projection):
             known = msgspec.structs.replace(known, moved_from=old, moved_at=event.moved_at)
             self._open[event.conflict] = event.path
         self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits)
+
+
+def _wishes(approval: Approval) -> Iterator[_Wish]:
+    """What of which version a request asks to see."""
+    if approval.request.read_version is not None:
+        for check in approval.request.permissions:
+            for version in {approval.request.read_version, approval.own_version or approval.request.read_version}:
+                yield (approval.agent, check.action, check.path, version)
 
 
 def _reviewed(reviews: tuple[Review, ...], seq: Seq, event: ReviewEvent) -> tuple[Review, ...]:

@@ -79,12 +79,14 @@ class ApprovalService:
 
     async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
         async with self._answering(caller, params) as approval:
-            if approval.request.expires_at <= self._s.clock.now_ms():
+            now = self._s.clock.now_ms()
+            if approval.request.expires_at <= now:
                 await self._expire_due(approval, "timeout")
             else:
-                granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
+                until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
+                granted = ApprovalGranted(approval=approval.seq, by=caller.agent, expires_at=until)
                 await self._s.notes.append(caller.origin(call), (approval.stream, granted))
-                if approval.request.read_version is None:
+                if not approval.of_read:
                     await self._apply(approval)
         return await self._answers.of(approval.seq, shows=partial(self._shows, caller))
 
@@ -95,22 +97,21 @@ class ApprovalService:
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
-        """Expire what is due; the ms at which the next one will be, None if nothing waits."""
+        """Expire what is due; the ms at which the next one will be, None if nothing has an end."""
         now = self._s.clock.now_ms()
-        for approval in tuple(self._s.state.pending.waiting()):
-            if approval.request.expires_at <= now:
+        for approval in self._s.state.pending.expiring():
+            if approval.due is not None and approval.due <= now:
                 async with self._s.locks.alone(item.path for item in approval.request.paths):
                     present = self._s.state.pending.approval(approval.seq)
-                    if present is not None and present.state == "waiting":
+                    if present is not None and present.state == approval.state:
                         await self._expire_due(approval, "timeout")
-        return min((item.request.expires_at for item in self._s.state.pending.waiting()), default=None)
+        return min((item.due for item in self._s.state.pending.expiring() if item.due is not None), default=None)
 
     async def resume(self) -> None:
         """Apply what was granted before a crash kept it from being applied."""
-        for approval in tuple(self._s.state.pending.granted()):
-            if approval.request.read_version is None:
-                async with self._s.locks.alone(item.path for item in approval.request.paths):
-                    await self._apply(approval)
+        for approval in self._s.state.pending.granted():
+            async with self._s.locks.alone(item.path for item in approval.request.paths):
+                await self._apply(approval)
 
     # --- carrying out -----------------------------------------------------------------
 
@@ -289,10 +290,10 @@ class ApprovalService:
 
     async def _info(self, approval: Approval, *, whole: bool) -> ApprovalInfo:
         paths, diff, truncated = approval.request.paths, None, False
-        if whole and approval.request.read_version is None:
+        if whole and not approval.of_read:
             diff, truncated = await self._answers.diffs.of(paths, max_lines=APPROVAL_DIFF_LINES, whole=True)
         known = self._s.state.registry.get
-        entries = {item: known(item.path) for item in paths if approval.request.read_version is None}
+        entries = {item: known(item.path) for item in paths if not approval.of_read}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
         return ApprovalInfo(
             approval=show(approval.seq),

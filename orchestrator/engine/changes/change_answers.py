@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -55,9 +56,9 @@ class Answers:
 
     def waits(self, seq: Seq) -> bool:
         """Whether `@seq` is an approval or a conflict that is open, or leads to one; looks in memory only."""
-        match self._led_to(seq):
+        match led := self._led_to(seq):
             case Approval(state=state):
-                return state in ("waiting", "granted", "used")
+                return state == "waiting" or (state in ("granted", "used") and not led.of_read)
             case Conflict(state=state):
                 return state == "open"
             case _:
@@ -81,15 +82,23 @@ class Answers:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)
         shown = all(map(shows, paths))
-        diff, truncated = await self.diffs.of(approval.request.paths) if shown else (None, False)
+        diff, truncated = None, False
+        if shown and not approval.of_read:
+            diff, truncated = await self.diffs.of(approval.request.paths)
         match approval.state:
+            case "granted" if approval.of_read:
+                status: r.ChangeStatus = "granted"
+                until = datetime.fromtimestamp((approval.until or 0) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+                message = f"{number} is granted until {until}: send the call that asked again"
             case "waiting" | "granted" | "used":
-                status: r.ChangeStatus = "waiting"
+                status = "waiting"
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
                 denied = await self._s.notes.end_of(approval, ApprovalDenied)
                 status, message = "denied", f"{number} was denied"
                 message += f" by {denied.by}{_because(denied.reason)}" if denied is not None else ""
+            case "expired" if approval.until is not None:
+                status, message = "expired", f"{number} was granted, and has run out; send the call that asked again"
             case "expired" if approval.cause == "timeout":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
             case "expired":
@@ -98,6 +107,7 @@ class Answers:
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
             status=status,
+            success=status == "granted",
             message=message,
             approval=number,
             diff=diff,

@@ -61,7 +61,7 @@ class FactFinder:
                 continue
             base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
-            blind = not self._s.permissions.readable(wanted.caller, path)
+            blind = not self._s.access.shows(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
             facts[path] = Facts(
                 path,
@@ -99,12 +99,12 @@ class FactFinder:
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            readable = self._s.permissions.readable(wanted.caller, path)  # else no outcome depends on the content
+            readable = self._s.access.shows(wanted.caller, path)  # else no outcome depends on the content
             base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)
                 if row is not None:
-                    await self._s.past.permit(wanted.caller, row)
+                    await self._s.past.permit(self._s.access.content(wanted.caller, wanted.call, path), row)
             return base
         session = self._s.state.sessions.get(wanted.caller.session)
         seen = session.seen.get(path) if session else None

@@ -16,15 +16,15 @@ from orchestrator.core.conflicts.resolution import ConflictClosed, held_for_revi
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
-from orchestrator.core.errors import CallerError, Denied
+from orchestrator.core.errors import ApprovalRequired, CallerError, Denied
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.text.symbols import Outline
-from orchestrator.engine.caller import ChangeRequest
-from orchestrator.engine.changes.change_answers import Answers, Shows
+from orchestrator.engine.caller import Caller, ChangeRequest
+from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.change_rules import ChangeRules
 from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
 from orchestrator.engine.changes.effects import Effects, new_blobs
@@ -84,12 +84,16 @@ class ChangePipeline:
     async def _once(
         self, command: Command, request: ChangeRequest, supersedes: Seq | None, locks: AsyncExitStack
     ) -> ChangeResult:
-        caller, shows = request.caller, partial(self._s.permissions.readable, request.caller)
-        _refuse_hidden(command, shows)
+        caller, shows = request.caller, partial(self._s.access.shows, request.caller)
+        self._refuse_hidden(command, caller)
         conflict = self._s.state.pending.conflict(request.resolves) if request.resolves is not None else None
         if conflict is not None and conflict.state != "open":  # others chose while this waited for the file
             raise ConflictClosed(conflict)
-        facts = await self._facts.find(command, request)
+        try:
+            facts = await self._facts.find(command, request)
+            await self._require_shown(command, request, facts)
+        except ApprovalRequired as waits:
+            return ChangeResult(_waits_for_read(waits))
         if request.preview:
             await locks.aclose()  # nothing is changed, and to decide may take long
         permissions = command.required_permissions(facts)
@@ -128,6 +132,28 @@ class ChangePipeline:
                     return await self._as_change(attempt, outcome)
             case _:
                 assert_never(outcome)
+
+    # --- what its passages show --------------------------------------------------------
+
+    def _refuse_hidden(self, command: Command, caller: Caller) -> None:
+        """Raises Denied."""
+        for path in command.paths if command.reads else ():
+            if isinstance(self._s.permissions.verdict(caller, "read", path), Deny):
+                raise Denied(
+                    f"{path}: its content is not shown, so it can't be changed by passages of it",
+                    hint="write_file can propose a whole new content, which a person then sees and decides on.",
+                    details={"path": path},
+                )
+
+    async def _require_shown(
+        self, command: Command, request: ChangeRequest, facts: Mapping[WorkspacePath, Facts]
+    ) -> None:
+        """Raises ApprovalRequired: whether a passage fits tells of what is there, and a person decides on that."""
+        for path in command.paths if command.reads else ():
+            here = facts[path]
+            if here.held is not None and here.version is not None:
+                access = self._s.access.content(request.caller, request.call, path)
+                await access.confirm(here.version, here.held.digest)
 
     # --- deciding -------------------------------------------------------------------
 
@@ -255,15 +281,15 @@ def rules(asks: Iterable[NeedApproval]) -> str:
     return "; ".join(dict.fromkeys(f"{ask.rule}: {ask.reason}" for ask in asks))
 
 
-def _refuse_hidden(command: Command, shows: Shows) -> None:
-    """Raises Denied."""
-    hidden = next((path for path in command.paths if not shows(path)), None) if command.reads else None
-    if hidden is not None:
-        raise Denied(
-            f"{hidden}: its content is not shown, so it can't be changed by passages of it",
-            hint="write_file can propose a whole new content, which a person then sees and decides on.",
-            details={"path": hidden},
-        )
+def _waits_for_read(waits: ApprovalRequired) -> r.ChangeAnswer:
+    """The answer to a change of what its author has to be shown first."""
+    message = f"nothing was changed: {waits.message}. {waits.hint}"
+    return r.ChangeAnswer(
+        status="waiting",
+        message=message,
+        approval=waits.details["approval"],
+        paths=(r.ChangedPath(path=waits.details["path"]),),
+    )
 
 
 class CallerBusy(CallerError, code="changed_while_written", hint="Try again; another program is writing this file."):

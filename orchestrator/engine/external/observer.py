@@ -30,6 +30,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
+from orchestrator.engine.access import Access, ContentAccess
 from orchestrator.engine.external.batches import Blobs, ExternalBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
@@ -121,15 +122,22 @@ class Observer:
                 continue
         return await self._look(path, content=content, changing=changing)
 
-    async def refresh_for_display(self, path: WorkspacePath, *, content: bool) -> CurrentFile:
+    async def refresh_for_display(self, access: Access) -> CurrentFile:
         """As `refresh`, for answers that only show: they go on while the journal can take nothing.
 
         What it can't take then comes with the reason, and without a version (0). Nothing may be built on it.
+        Content is there for who has access to it. Raises ApprovalRequired besides, where a person is asked first.
         """
+        content = isinstance(access, ContentAccess)
         try:
-            return await self.refresh(path, content=content)
+            present = await self.refresh(access.path, content=content)
         except (DiskFull, WritesStopped) as error:
-            return await self._unnoted(path, error, content=content)
+            if access.asks:
+                raise  # a yes is for a version, and this has none
+            present = await self._unnoted(access.path, error, content=content)
+        if isinstance(access, ContentAccess) and present.entry is not None:
+            await access.confirm(present.entry.version, present.entry.digest)
+        return present
 
     async def _unnoted(self, path: WorkspacePath, why: OrchestratorError, *, content: bool) -> CurrentFile:
         stat = self._s.workspace.stat(path)

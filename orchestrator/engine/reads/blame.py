@@ -20,6 +20,7 @@ from orchestrator.core.projections.attribution import Attribution, Owned, Revert
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size
 from orchestrator.core.text.encoding import EMPTY, Document
+from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.contents import Contents
@@ -45,16 +46,16 @@ class Blamer:
         path = self._s.paths.file(params.path)
         if params.end is not None and params.end < params.start:
             raise ParameterInvalid("end", f"{params.end} comes before start, which is {params.start}")
-        self._s.permissions.permit_now(caller, "read", path)
+        access = self._s.access.content(caller, call, path)
         warned: tuple[str, ...] = ()
         if params.at is None:
             async with self._s.locks.shared(path):
-                row, warned = await self._present(path)
+                row, warned = await self._present(access)
         else:
             row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at"))
-            await self._s.past.permit(caller, row)
+            await self._s.past.permit(access, row)
         if row.digest is not None and await self._s.contents.get(row.digest) is not None:
-            await self._s.past.text(row)  # a binary file has no lines
+            await self._s.past.text(access, row)  # a binary file has no lines
         lineage = await self._attributions.of(path, row.seq)
         if lineage.lost is not None:
             raise VersionNotKept(
@@ -89,9 +90,9 @@ class Blamer:
             warnings=warned,
         )
 
-    async def _present(self, path: WorkspacePath) -> tuple[VersionRow, tuple[str, ...]]:
+    async def _present(self, access: ContentAccess) -> tuple[VersionRow, tuple[str, ...]]:
         """The present version; with a warning the last one that is known, where the present can't be noted."""
-        present = await self._observer.refresh_for_display(path, content=True)
+        path, present = access.path, await self._observer.refresh_for_display(access)
         entry, _, _ = required(present)
         known = self._s.state.registry.get(path) if present.unnoted is not None else entry
         row = await self._s.journal.version_at(path, known.version) if known is not None else None

@@ -6,17 +6,14 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.change import PathChange, PermissionCheck, Provenance
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
-    ApprovalRequired,
     BinaryFile,
     OrchestratorError,
     ParameterInvalid,
     escaped,
 )
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.paths import tags_of
@@ -88,31 +85,27 @@ class Reader:
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         path = self._s.paths.file(params.path)
-        verdict = self._s.permissions.permit(caller, "read", path)
+        access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
             warned: tuple[str, ...] = ()
             if params.at is not None:
                 row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at", least=1))
-                await self._s.past.permit(caller, row)
-                version, (digest, data) = row.seq, await self._s.past.content(row)
+                version, (digest, data) = row.seq, await self._s.past.content(access, row)
             else:
-                look = self._observer
-                refresh = look.refresh if isinstance(verdict, NeedApproval) else look.refresh_for_display
-                present = await refresh(path, content=True)
+                present = await self._observer.refresh_for_display(access)
                 entry, digest, data = required(present)
                 version, warned = entry.version, warnings(present)
             shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
-            approval = await self._granted(caller, call, shown, verdict) if isinstance(verdict, NeedApproval) else None
-            return await self._show(caller, call, params, shown, approval)
+            return await self._show(caller, call, params, shown, access.approval)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
         path = self._s.paths.either(params.path)
-        self._s.permissions.permit(caller, "list", path)
+        names, content = await self._s.access.names(caller, call, path), self._s.access.content_of_many(caller, path)
+        readable = content is not None
         async with self._s.locks.shared(path):
-            readable = self._s.permissions.readable(caller, path)
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
-            present = await self._observer.refresh_for_display(path, content=readable and small)
+            present = await self._observer.refresh_for_display(content if content is not None and small else names)
             stat, entry, data = present.stat, present.entry, present.data if readable else None
             digest = entry.digest if entry is not None else None
             document = None
@@ -147,31 +140,6 @@ class Reader:
         if not self._s.permissions.readable(caller, path):
             return "secret"
         return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
-
-    async def _granted(self, caller: Caller, call: Call, shown: Shown, verdict: NeedApproval) -> Seq:
-        """A grant for exactly this read, or a request for one and a refusal that names it."""
-        path, version, pending = shown.path, shown.version, self._s.state.pending
-        granted = pending.read_request(caller.agent, path, version, "granted")
-        if granted is not None:
-            return granted.seq
-        waiting = pending.read_request(caller.agent, path, version, "waiting")
-        number = waiting.seq if waiting is not None else None
-        if number is None:
-            request = ApprovalRequested(
-                provenance=Provenance(operation=call.operation.name),
-                paths=(PathChange(path, shown.digest, shown.digest),),
-                rule=f"{verdict.rule}: {verdict.reason}",
-                permissions=(PermissionCheck("read", path),),
-                expires_at=self._s.clock.now_ms() + self._s.permissions.policy.limits.approval_ttl_s * 1000,
-                read_version=version,
-            )
-            recorded = await self._s.notes.append(caller.origin(call), (f"approval:{path}", request))
-            number = recorded[0].seq
-        raise ApprovalRequired(
-            f"reading {path} needs a person's yes: {verdict.reason}",
-            hint=f"It waits as {show(number)}. Call again when it is granted; go on with other work until then.",
-            details={"approval": show(number), "path": path, "version_id": show(version)},
-        )
 
     async def _show(
         self, caller: Caller, call: Call, params: p.ReadFile, shown: Shown, approval: Seq | None
@@ -209,7 +177,7 @@ class Reader:
             event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
         if approval is None:
             await self._s.notes.note_shown(caller, call, event)
-        else:  # what uses a grant up must be kept
+        else:  # what a person let it see must be on record
             await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
         if last < total and (end is None or last < wanted):

@@ -18,6 +18,7 @@ from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff
+from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
@@ -40,10 +41,10 @@ class Historian:
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._s.paths.file(params.path)
-        self._s.permissions.permit(caller, "list", path)
+        access = await self._s.access.names(caller, call, path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
-            present = await self._observer.refresh_for_display(path, content=False)
+            present = await self._observer.refresh_for_display(access)
         rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
         if not rows and before is None:
             if present.stat is not None and present.stat.kind != "file":
@@ -111,13 +112,13 @@ class Historian:
             if getattr(params, name) is not None:
                 raise ParameterInvalid(name, "it goes with the diff of all files, without path")
         path = self._s.paths.file(params.path)
-        self._s.permissions.permit_now(caller, "read", path)
+        access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            present = await self._observer.refresh_for_display(path, content=True)
+            present = await self._observer.refresh_for_display(access)
             now = await self._now(path, present)
-            right = await self._side(caller, "to", params.to, now, now)
-            left = await self._side(caller, "from", params.from_, now, right)
-            old, new = await self._text(left), await self._text(right)
+            right = await self._side("to", params.to, now, now)
+            left = await self._side("from", params.from_, now, right)
+            old, new = await self._text(access, left), await self._text(access, right)
         warned = warnings(present)
         work = partial(
             document_diff,
@@ -159,9 +160,9 @@ class Historian:
         return row
 
     async def _side(
-        self, caller: Caller, name: Literal["from", "to"], raw: p.Version, now: VersionRow, right: VersionRow
+        self, name: Literal["from", "to"], raw: p.Version, now: VersionRow, right: VersionRow
     ) -> VersionRow:
-        """A version that the caller may be shown; `@previous` is the one before `right`."""
+        """The version that is meant; `@previous` is the one before `right`."""
         path = now.path
         if raw in ("current", "working"):
             return now
@@ -171,13 +172,10 @@ class Historian:
             row = rows[0] if rows else None
         else:
             row = await self._s.journal.version_at(path, self._s.past.position(raw, parameter=name))
-        if row is None:
-            return _without_version(path, None)
-        await self._s.past.permit(caller, row)
-        return row
+        return row if row is not None else _without_version(path, None)
 
-    async def _text(self, row: VersionRow) -> Document:
-        return await self._s.past.text(row) if row.present else EMPTY
+    async def _text(self, access: ContentAccess, row: VersionRow) -> Document:
+        return await self._s.past.text(access, row) if row.present else EMPTY
 
 
 def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow:

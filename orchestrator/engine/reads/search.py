@@ -15,16 +15,21 @@ from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid,
 from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.registry import NOTHING, Known
 from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, Pattern, search
+from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import Walker, below
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+SHOWN: tuple[Showing, ...] = ("search", "read")
+"""What a search of one file shows; one of many files shows their names too."""
+
+SHOWN_OF_MANY: tuple[Showing, ...] = (*SHOWN, "list")
 
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""
@@ -65,18 +70,21 @@ class Searcher:
             raise FileNotFound(start, "there is nothing to search")
         skip_line, skip_path = _read_cursor(params.cursor)
         page = _Page(call.room.framed(), params)
-        alone = stat.kind != "directory"
+        alone, named = stat.kind != "directory", None
         if alone:
-            self._s.permissions.permit_now(caller, "search", start)
+            named = self._s.access.content(caller, call, start, SHOWN)
             sweep, shown = Sweep(), [start]
         else:
-            self._s.permissions.permit(caller, "list", start)
+            await self._s.access.names(caller, call, start, directory=True)
             sweep = await self._sweep(caller, start, params.globs, pattern, invert=params.invert)
             shown = [] if params.count_only else sorted(sweep.counts)
         for path in [path for path in shown if path >= (skip_path or "")]:
             after = skip_line if path == skip_path else 0
+            access = named or self._s.access.content_of_many(caller, path, SHOWN_OF_MANY)
             try:
-                version, found, warned = await self._matches(path, pattern, params, after=after, most=page.left + 1)
+                if access is None:
+                    continue  # policy was changed meanwhile
+                version, found, warned = await self._matches(access, pattern, params, after=after, most=page.left + 1)
             except PathError:
                 if alone:
                     raise
@@ -124,7 +132,7 @@ class Searcher:
                     continue
                 if wanted is not None and not wanted.match(below(start, path)):
                     continue
-                if not isinstance(self._s.permissions.verdict(caller, "search", path), Allow):
+                if self._s.access.content_of_many(caller, path, SHOWN_OF_MANY) is None:
                     sweep.left_out += 1
                     continue
                 try:
@@ -155,11 +163,12 @@ class Searcher:
         return self._s.state.encodings.of(entry.digest if entry is not None else None)
 
     async def _matches(
-        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int
+        self, access: ContentAccess, pattern: Pattern, params: p.SearchContent, *, after: int, most: int
     ) -> tuple[Seq, Found, tuple[str, ...]]:
         """The present version, its first matching lines beyond a line, and warnings. Raises the PathError family."""
+        path = access.path
         async with self._s.locks.shared(path):
-            present = await self._observer.refresh_for_display(path, content=True)
+            present = await self._observer.refresh_for_display(access)
             entry, digest, data = required(present)
             wanted = partial(
                 found_in,

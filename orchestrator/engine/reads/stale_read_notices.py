@@ -111,10 +111,10 @@ class StaleReadNotifier:
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._s.paths.file(params.path)
-        self._s.permissions.permit(caller, "list", path)
-        self._s.permissions.permit_now(caller, "read", path)  # lines that were read and changed tell of its content
+        await self._s.access.names(caller, call, path)
+        access = self._s.access.content(caller, call, path)  # lines that were read and changed tell of its content
         async with self._s.locks.shared(path):
-            await self._observer.refresh(path, content=True)
+            await self._observer.refresh_for_display(access)
         readers: list[n.StaleReader] = []
         for reader in self._s.state.sessions.viewers(path):
             found = await self._sets.stale(reader.id, path, reader.views[path])

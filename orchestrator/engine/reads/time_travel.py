@@ -12,7 +12,7 @@ from anyio import to_thread
 from orchestrator.api import history as t
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
-from orchestrator.core.errors import JournalCorrupt, ParameterInvalid
+from orchestrator.core.errors import ApprovalRequired, Denied, JournalCorrupt, ParameterInvalid, VersionNotKept
 from orchestrator.core.events.base import Event, Recorded, author_of
 from orchestrator.core.events.codec import CHANGE_TAGS
 from orchestrator.core.events.files import (
@@ -81,30 +81,30 @@ class TimeTravel:
     async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
         """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
         left_out: r.LeftOut | None = None if kept else "not_kept"
-        readable, data = self._s.permissions.readable(caller, row.path), None
-        if not readable:
+        access, data = self._s.access.content_of_many(caller, row.path), None
+        if access is None:
             left_out = "policy"
         small = row.digest is not None and row.size is not None and row.size <= t.SMALL_BYTES
-        if with_content and left_out is None and small and row.digest is not None:
-            with suppress(JournalCorrupt):
-                data = await self._s.contents.get(row.digest)
+        if with_content and left_out is None and small and access is not None:
+            with suppress(JournalCorrupt, VersionNotKept, Denied, ApprovalRequired):
+                _, data = await self._s.past.content(access, row)
         return t.TreeEntry(
             path=row.path,
             version_id=show(row.seq),
-            digest=row.digest if readable else None,
+            digest=row.digest if access is not None else None,
             mode=None if row.mode is None else f"{row.mode:04o}",
-            size=row.size if readable else None,
+            size=row.size if access is not None else None,
             left_out=left_out,
             data=data,
         )
 
     async def content_at(self, caller: Caller, call: Call, params: t.ContentAt) -> t.Content:
         path = self._s.paths.file(params.path)
-        self._s.permissions.permit_now(caller, "read", path)
+        access = self._s.access.content(caller, call, path)
         at = self._s.past.position(params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
             row = await self._s.past.at(path, at)
-        digest, data = await self._s.past.content(row)
+        digest, data = await self._s.past.content(access, row)
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} is after the end, {len(data)}")
         if params.offset == 0:

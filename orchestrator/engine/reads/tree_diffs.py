@@ -9,13 +9,22 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    Denied,
+    DiskFull,
+    ParameterInvalid,
+    PathError,
+    VersionNotKept,
+    WritesStopped,
+)
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.unified_diff import FilePatch, FileState, file_patch
+from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
@@ -146,39 +155,38 @@ class TreeDiffs:
 
     async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.LeftOut:
         """How a file changed; or why no more is shown than that it did."""
-        rows = [row for row in (item.old, item.new) if row is not None]
-        if not self._s.permissions.readable(caller, item.path):
+        access = self._s.access.content_of_many(caller, item.path)
+        if access is None:
             return "policy"
-        for row in rows:
-            if not await self._s.past.readable(caller, row):
-                return "policy"
         try:
-            old, new = await self._state(item.old), await self._state(item.new)
+            old, new = await self._state(access, item.old), await self._state(access, item.new)
+        except (Denied, ApprovalRequired):
+            return "policy"
         except VersionNotKept:
             return "not_kept"
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             return file_patch(old, new, context=context)
         return await self._s.workers.run(partial(file_patch, old, new, context=context))
 
-    async def _state(self, row: VersionRow | None) -> FileState | None:
+    async def _state(self, access: ContentAccess, row: VersionRow | None) -> FileState | None:
         if row is None:
             return None
         try:
-            digest, data = await self._s.past.content(row)
+            digest, data = await self._s.past.content(access, row)
         except VersionNotKept:
-            digest, data = await self._s.past.content(await self._looked_at(row))
+            digest, data = await self._s.past.content(access, await self._looked_at(access, row))
         known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
         return FileState(row.path, data, mode, known.written, known.like)
 
-    async def _looked_at(self, row: VersionRow) -> VersionRow:
+    async def _looked_at(self, access: ContentAccess, row: VersionRow) -> VersionRow:
         """A version after a look at the disk, which keeps its content if it is still there."""
         entry = self._s.state.registry.get(row.path)
         if entry is None or entry.version != row.seq:
             return row
         with suppress(PathError):  # too large, or unreadable now
             async with self._s.locks.shared(row.path):
-                await self._observer.refresh_for_display(row.path, content=True)
+                await self._observer.refresh_for_display(access)
         return await self._s.journal.version_at(row.path, row.seq) or row
 
 

@@ -1,0 +1,169 @@
+"""What a caller may be shown: by policy, or by a person's yes to exactly that version.
+
+Whatever hands out names, facts or contents takes an `Access`, and only `AccessGate` makes one; so an operation that
+does not ask policy has nothing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from orchestrator.core.change import PathChange, PermissionCheck, Provenance
+from orchestrator.core.errors import ApprovalRequired, escaped
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Allow, Deny, NeedApproval
+from orchestrator.core.projections.state import State
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.notes import Notes
+from orchestrator.engine.permissions import Permissions, denied
+from orchestrator.ports.machine import Clock
+
+Showing = Literal["list", "read", "search"]
+"""The actions by which something is shown."""
+
+WHATEVER = Seq(0)
+"""In place of a version, where names and facts are asked for: a yes to these holds whatever the file becomes."""
+
+Asks = dict[Showing, NeedApproval]
+"""What a person must say yes to, by action."""
+
+_DOING = {"list": "listing", "read": "reading", "search": "searching"}
+
+
+class Access:
+    """That a caller may be shown a path, as far as its name tells: no action is denied. Made by `AccessGate` alone."""
+
+    __slots__ = ("_asks", "_call", "_gate", "approval", "caller", "path")
+
+    def __init__(self, gate: AccessGate, caller: Caller, call: Call | None, path: WorkspacePath, asks: Asks) -> None:
+        self._gate, self._call, self._asks = gate, call, asks  # without a call nobody is asked
+        self.caller, self.path = caller, path
+        self.approval: Seq | None = None
+        """The granted request that lets it be shown."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it takes a person's yes."""
+        return bool(self._asks)
+
+
+class NameAccess(Access):
+    """That names and facts may be shown."""
+
+    __slots__ = ()
+
+
+class ContentAccess(Access):
+    """That contents may be shown, each version of which is confirmed first."""
+
+    __slots__ = ()
+
+    async def confirm(self, version: Seq, digest: Digest | None, *, asks: Asks | None = None) -> None:
+        """This version may be shown. `asks`: what names that the file had ask besides.
+
+        Raises ApprovalRequired: a person is asked for this version.
+        """
+        wanted = {**(asks or {}), **self._asks}
+        if wanted:
+            self.approval = await self._gate.require(self.caller, self._call, self.path, wanted, version, digest)
+
+
+class AccessGate:
+    """Asks policy for what is to be shown, and a person where policy says so."""
+
+    def __init__(self, permissions: Permissions, state: State, notes: Notes, clock: Clock) -> None:
+        self._permissions, self._notes, self._clock = permissions, notes, clock
+        self._pending, self._registry = state.pending, state.registry
+
+    async def names(self, caller: Caller, call: Call, path: WorkspacePath, *, directory: bool = False) -> NameAccess:
+        """Access to what is known of one path, and to a directory's names. Raises Denied, ApprovalRequired."""
+        asks = self._asks(caller, ("list",), path, directory=directory)
+        access = NameAccess(self, caller, call, path, asks)
+        if asks:
+            access.approval = await self.require(caller, call, path, asks, WHATEVER, None)
+        return access
+
+    def content(
+        self, caller: Caller, call: Call, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
+    ) -> ContentAccess:
+        """Access to contents of one path that was named. Raises Denied."""
+        return ContentAccess(self, caller, call, path, self._asks(caller, actions, path))
+
+    def content_of_many(
+        self, caller: Caller, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
+    ) -> ContentAccess | None:
+        """The same of a path that the caller did not name: nobody is asked for it. None: it is left out."""
+        allowed = all(isinstance(self._permissions.verdict(caller, action, path), Allow) for action in actions)
+        return ContentAccess(self, caller, None, path, {}) if allowed else None
+
+    async def require(
+        self,
+        caller: Caller,
+        call: Call | None,
+        path: WorkspacePath,
+        asks: Asks,
+        version: Seq,
+        digest: Digest | None,
+    ) -> Seq:
+        """The granted request that lets exactly this be shown.
+
+        Raises ApprovalRequired: a person is asked, unless `call` is None.
+        """
+        now = self._clock.now_ms()
+        found = [self._pending.read_request(caller.agent, action, path, version, now) for action in asks]
+        granted = [item.seq for item in found if item is not None and item.state == "granted"]
+        if len(granted) == len(found):
+            return granted[0]
+        if call is None:
+            raise ApprovalRequired(f"{escaped(path)} needs a person's yes", details={"path": path})
+        waiting = next((item.seq for item in found if item is not None and item.state == "waiting"), None)
+        if waiting is None:
+            waiting = await self._ask(caller, call, path, asks, version, digest)
+        reason = next(iter(asks.values())).reason
+        doing = " and ".join(_DOING[action] for action in asks)
+        number = show(waiting)
+        details = {"status": "waiting", "approval": number, "path": path}
+        raise ApprovalRequired(
+            f"{doing} {escaped(path)} needs a person's yes: {reason}",
+            hint=f"It waits as {number}. Call again when it is granted, or await_change('{number}'); "
+            "go on with other work until then.",
+            details=details if version == WHATEVER else {**details, "version_id": show(version)},
+        )
+
+    async def _ask(
+        self, caller: Caller, call: Call, path: WorkspacePath, asks: Asks, version: Seq, digest: Digest | None
+    ) -> Seq:
+        policy = self._permissions.policy
+        request = ApprovalRequested(
+            provenance=Provenance(operation=call.operation.name),
+            paths=(PathChange(path, digest, digest),),
+            rule="; ".join(dict.fromkeys(f"{ask.rule}: {ask.reason}" for ask in asks.values())),
+            permissions=tuple(PermissionCheck(action, path) for action in asks),
+            expires_at=self._clock.now_ms() + policy.limits.approval_ttl_s * 1000,
+            read_version=version,
+        )
+        recorded = await self._notes.append(caller.aside(call), (f"approval:{path}", request))
+        return recorded[0].seq
+
+    def _asks(
+        self, caller: Caller, actions: Sequence[Showing], path: WorkspacePath, *, directory: bool = False
+    ) -> Asks:
+        """What a person must say yes to. Raises Denied."""
+        asks: Asks = {}
+        for action in actions:
+            verdict = self._permissions.verdict(caller, action, path, directory=directory)
+            if isinstance(verdict, Deny):
+                raise denied(action, path, verdict)
+            if isinstance(verdict, NeedApproval):
+                asks[action] = verdict
+        return asks
+
+    def shows(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the present content may be shown without asking anybody any more."""
+        verdict, entry = self._permissions.verdict(caller, "read", path), self._registry.get(path)
+        if not isinstance(verdict, NeedApproval) or entry is None:
+            return isinstance(verdict, Allow)
+        found = self._pending.read_request(caller.agent, "read", path, entry.version, self._clock.now_ms())
+        return found is not None and found.state == "granted"
