@@ -67,17 +67,17 @@ async def _opened(state_dir: str, *, mark: Path | None = None, readonly: bool = 
         await journal.close()
 
 
-async def reset_approver(workspace: str, state_dir: str) -> ApproverCode:
+async def reset_approver(workspace: str, state_dir: str, own: str | None = None) -> ApproverCode:
     """Make a new approver code without the old one; the journal says that the owner's uid did it.
 
     Who can do this can read the journal anyway: it takes the state directory's owner.
-    Raises WorkspaceHeld while a daemon runs, and what opening the journal raises.
+    Raises WorkspaceHeld while a daemon runs, and what `new_code` and opening the journal raise.
     """
     with held(workspace, state_dir):
         async with _opened(state_dir, mark=_mark(workspace)) as journal:
-            code, event = new_code(SystemEntropy(), OWNER)
+            code, event = new_code(SystemEntropy(), OWNER, own)
             await journal.append(AppendBatch((NewEvent(STREAM, event),), Origin()))
-    return ApproverCode(approver_code=code)
+    return ApproverCode(approver_code=code if own is None else None)
 
 
 async def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:

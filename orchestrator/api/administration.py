@@ -180,6 +180,13 @@ APPROVER_CREATE = OperatorOperation(
     command="",
 )
 
+
+class ApproverReset(p.Approving, frozen=True):
+    new_code: Annotated[
+        Annotated[str, Meta(max_length=500)] | None, Meta(description="One of your own; default: a random one.")
+    ] = None
+
+
 APPROVER_RESET = OperatorOperation(
-    "approver_reset", p.Approving, ApproverCode, "Replace the approver code.", writes=True
+    "approver_reset", ApproverReset, ApproverCode, "Replace the approver code.", writes=True
 )

@@ -580,10 +580,16 @@ class OperationMethods:
     async def approver_create(self) -> orchestrator.api.administration.ApproverCode:
         """Make the approver code, once."""
 
-    async def approver_reset(self, *, approver: str | None = None) -> orchestrator.api.administration.ApproverCode:
+    async def approver_reset(
+        self,
+        new_code: str | None = None,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.administration.ApproverCode:
         """Replace the approver code.
 
         approver: The approver code.
+        new_code: One of your own; default: a random one.
         """
 
     async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.policies.PolicyReport:

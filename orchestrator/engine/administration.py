@@ -12,8 +12,8 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
-from orchestrator.core.ids import AgentName, is_reserved, show
-from orchestrator.engine.approver import ApproverGate
+from orchestrator.core.ids import AgentName, is_reserved, show, written
+from orchestrator.engine.approver import ApproverGate, pause_ms
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
@@ -26,6 +26,9 @@ from orchestrator.engine.services import Services
 
 SHOWN_FILES = 5
 """That one note of `status` names."""
+
+WRONG_CODES_SHOWN_MS = 24 * 60 * 60_000
+"""How long `status` speaks of them."""
 
 
 class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +123,13 @@ class Administration:
             yield f"not in the journal, which could take nothing then: {unnoted} reads and refusals"
         if skipped := [f"{why} ({count})" for why, count in sorted(self._importer.skipped.items()) if count]:
             yield f"left out of the start scan: {', '.join(skipped)}"
+        wrong, now_ms = self._s.state.identities.wrong_codes, self._s.clock.now_ms()
+        if wrong is not None and now_ms - wrong.at < WRONG_CODES_SHOWN_MS:
+            yield (
+                f"{plural(wrong.count, 'wrong approver code')}, the last {written(wrong.at)} by {wrong.agent} in "
+                f"session {wrong.session}, process {wrong.pid}; no code is checked for "
+                f"{pause_ms(wrong, now_ms) / 1000:g} s now"
+            )
         unused = self._s.ignore.over_budget()
         for path, why in unused[:SHOWN_FILES]:
             yield f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
@@ -173,8 +183,9 @@ class Administration:
     async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> a.ApproverCode:
         return a.ApproverCode(approver_code=await self._gate.create())
 
-    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> a.ApproverCode:
-        return a.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
+    async def approver_reset(self, caller: Caller, call: Call, params: a.ApproverReset) -> a.ApproverCode:
+        code = await self._gate.replace(caller, params.approver, params.new_code)
+        return a.ApproverCode(approver_code=code if params.new_code is None else None)
 
     async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()

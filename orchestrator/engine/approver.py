@@ -1,65 +1,67 @@
-"""The approver code: made once, kept only as a scrypt hash, asked for by every act that agents must not do."""
+"""The approver code: kept only as a scrypt hash, asked for by every act that agents must not do, slow to guess."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import OrderedDict
+import unicodedata
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
 from typing import Literal
 
 import anyio
 from anyio import to_thread
 
-from orchestrator.core.errors import ApproverCodeNeeded
+from orchestrator.core.errors import ApproverCodeNeeded, ParameterInvalid
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalGranted
-from orchestrator.core.events.sessions import ApproverSet
-from orchestrator.core.ids import Seq, SessionId
-from orchestrator.core.projections.identities import Identities
+from orchestrator.core.events.sessions import ApproverCodeRefused, ApproverSet
+from orchestrator.core.ids import Seq
+from orchestrator.core.projections.identities import Identities, WrongCodes
 from orchestrator.core.projections.pending import Pending
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.notes import Notes
-from orchestrator.ports.machine import Entropy
+from orchestrator.ports.machine import Clock, Entropy
 
 STREAM = "approver"
-CODE_LETTERS = 25
+CODE_LETTERS = 10
+"""Of 31: 49 bits. See docs/threat-model.md for what that withstands."""
+
+SHORTEST_OWN = 12
+"""Characters of a code that a person thinks of, without its spaces and hyphens."""
+
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _FAIR = 256 - 256 % len(_ALPHABET)
 """Random bytes from here on would make some letters likelier than others."""
 
 By = Literal["first_up", "old_code", "owner_uid"]
 
-
-FIRST_DELAY_S = 0.25
-LONGEST_DELAY_S = 30.0
-MOST_GUESSERS = 1000
-"""Connections whose wrong codes are counted; the one that was longest quiet is forgotten first."""
+FIRST_PAUSE_MS = 250
+LONGEST_PAUSE_MS = 30_000
 
 
-class _CodeAttempts:
-    """The checks of one connection: one at a time, each wrong one delays the next."""
-
-    def __init__(self) -> None:
-        self.turn = anyio.Lock()
-        self.wrong = 0
-
-    @property
-    def delay_s(self) -> float:
-        return min(FIRST_DELAY_S * 2 ** min(self.wrong - 1, 16), LONGEST_DELAY_S) if self.wrong else 0.0
+def pause_ms(wrong: WrongCodes | None, now_ms: int) -> int:
+    """How long no code is checked from now on: the more wrong ones came, from whomever, the longer after the last."""
+    if wrong is None:
+        return 0
+    pause = min(FIRST_PAUSE_MS << min(wrong.count - 1, 16), LONGEST_PAUSE_MS)
+    return min(max(wrong.at + pause - now_ms, 0), pause)  # a clock that was set back makes no pause longer
 
 
 class ApproverGate:
-    """Makes and checks the code. The slow check runs one at a time, so that guessing is slow.
+    """Makes and checks the code.
 
-    A connection has one check in that queue, and after a wrong code waits longer each time, so
-    that who guesses does not keep others waiting. A code that was right before is known again at
-    once: this process keeps a digest of it under a key of its own, in memory only.
+    One code is checked at a time, and after each wrong one, on any connection, nobody's for a growing while. Of those
+    who wait the newest connection is next, so that who guesses does not keep others waiting long. A code that was
+    right before is known again at once: this process keeps a digest of it under a key of its own, in memory only.
     """
 
-    def __init__(self, entropy: Entropy, notes: Notes, identities: Identities) -> None:
-        self._entropy, self._notes, self._identities = entropy, notes, identities
-        self._one_at_a_time = anyio.Lock()
-        self._guesses: OrderedDict[SessionId, _CodeAttempts] = OrderedDict()
+    def __init__(self, clock: Clock, entropy: Entropy, notes: Notes, identities: Identities) -> None:
+        self._clock, self._entropy, self._notes, self._identities = clock, entropy, notes, identities
+        self._making = anyio.Lock()
+        self._turns = anyio.Condition()
+        self._arrivals, self._waiting, self._checking = count(), set[tuple[int, int]](), False
         self._key = entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
 
@@ -69,13 +71,13 @@ class ApproverGate:
 
     async def create(self) -> str | None:
         """The code, once; None if there is one already."""
-        async with self._one_at_a_time:
+        async with self._making:
             return None if self.is_set else await self._make("first_up")
 
-    async def replace(self, caller: Caller, old_code: str | None) -> str:
-        """A new code in place of the old. Raises ApproverCodeNeeded."""
+    async def replace(self, caller: Caller, old_code: str | None, own: str | None) -> str:
+        """A new code in place of the old: `own`, else a random one. Raises ApproverCodeNeeded, ParameterInvalid."""
         await self.check(caller, old_code)
-        return await self._make("old_code")
+        return await self._make("old_code", own)
 
     async def check(self, caller: Caller, code: str | None) -> None:
         """Raises ApproverCodeNeeded unless this is the code."""
@@ -86,52 +88,79 @@ class ApproverGate:
         digest = self._digest(code)
         if self._right is not None and self._right[0] == approver.salt and hmac.compare_digest(self._right[1], digest):
             return
-        guesses = self._guesses_of(caller.session)
-        async with guesses.turn:
-            await anyio.sleep(guesses.delay_s)
-            async with self._one_at_a_time:
-                approver = self._identities.approver or approver  # it may have been replaced meanwhile
-                given = await to_thread.run_sync(_scrypt, _plain(code), bytes.fromhex(approver.salt))
-            right = hmac.compare_digest(given, bytes.fromhex(approver.scrypt))
-            guesses.wrong = 0 if right else guesses.wrong + 1
-        if not right:
-            raise ApproverCodeNeeded("that is not the approver code")
+        async with self._turn(caller):
+            approver = self._identities.approver or approver  # it may have been replaced meanwhile
+            if not await to_thread.run_sync(is_code, code, approver):
+                await self._notes.append(caller.origin(), (STREAM, ApproverCodeRefused(pid=caller.pid)))
+                raise ApproverCodeNeeded("that is not the approver code")
         self._right = approver.salt, digest
 
+    @asynccontextmanager
+    async def _turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Wait until this caller's code may be checked, alone."""
+        ticket = caller.connection, -next(self._arrivals)
+        async with self._turns:
+            self._waiting.add(ticket)
+            try:
+                while self._checking or ticket != max(self._waiting) or self._pause_s():
+                    with anyio.move_on_after(self._pause_s() or None):
+                        await self._turns.wait()
+                self._checking = True
+            finally:
+                self._waiting.discard(ticket)
+                self._turns.notify_all()
+        try:
+            yield
+        finally:
+            self._checking = False
+            with anyio.CancelScope(shield=True):
+                async with self._turns:
+                    self._turns.notify_all()
+
+    def _pause_s(self) -> float:
+        return pause_ms(self._identities.wrong_codes, self._clock.now_ms()) / 1000
+
     def _digest(self, code: str) -> bytes:
-        return hmac.digest(self._key, _plain(code).encode("utf-8", "surrogatepass"), "sha256")
+        return hmac.digest(self._key, _plain(code), "sha256")
 
-    def _guesses_of(self, session: SessionId) -> _CodeAttempts:
-        guesses = self._guesses.setdefault(session, _CodeAttempts())
-        self._guesses.move_to_end(session)
-        if len(self._guesses) > MOST_GUESSERS:
-            self._guesses.popitem(last=False)
-        return guesses
-
-    async def _make(self, by: By) -> str:
-        code, event = await to_thread.run_sync(new_code, self._entropy, by)
+    async def _make(self, by: By, own: str | None = None) -> str:
+        code, event = await to_thread.run_sync(new_code, self._entropy, by, own)
         await self._notes.append(Origin(), (STREAM, event))
         self._right = event.salt, self._digest(code)
         return code
 
 
-def new_code(entropy: Entropy, by: By) -> tuple[str, ApproverSet]:
-    """A code of 25 letters and digits, over 120 bits, and the event that sets it. Blocking: scrypt takes its time."""
-    letters = ""
-    while len(letters) < CODE_LETTERS:
-        letters += "".join(_ALPHABET[value % len(_ALPHABET)] for value in entropy.bytes(64) if value < _FAIR)
-    letters = letters[:CODE_LETTERS]
+def new_code(entropy: Entropy, by: By, own: str | None = None) -> tuple[str, ApproverSet]:
+    """A code, `own` or a random one, and the event that sets it. Blocking: scrypt takes its time.
+
+    Raises ParameterInvalid for one of one's own that is too short.
+    """
+    letters, code = "", own
+    if code is None:
+        while len(letters) < CODE_LETTERS:
+            letters += "".join(_ALPHABET[value % len(_ALPHABET)] for value in entropy.bytes(64) if value < _FAIR)
+        code = "-".join(letters[at : at + 5] for at in range(0, CODE_LETTERS, 5))
+    elif len(_plain(code).decode("utf-8", "surrogatepass")) < SHORTEST_OWN:
+        raise ParameterInvalid(
+            "new_code", f"an approver code of one's own has at least {SHORTEST_OWN} characters, spaces not counted"
+        )
     salt = entropy.bytes(16)
-    event = ApproverSet(salt=salt.hex(), scrypt=_scrypt(letters, salt).hex(), by=by)
-    return "-".join(letters[at : at + 5] for at in range(0, CODE_LETTERS, 5)), event
+    return code, ApproverSet(salt=salt.hex(), scrypt=_scrypt(code, salt).hex(), by=by)
 
 
-def _plain(code: str) -> str:
-    return code.strip().lower().replace("-", "").replace(" ", "")
+def is_code(code: str, approver: ApproverSet) -> bool:
+    """Whether this is the code. Blocking: scrypt takes its time."""
+    return hmac.compare_digest(_scrypt(code, bytes.fromhex(approver.salt)), bytes.fromhex(approver.scrypt))
+
+
+def _plain(code: str) -> bytes:
+    """As it is compared: however it was typed."""
+    typed = unicodedata.normalize("NFKC", code).strip().lower().replace("-", "").replace(" ", "")
+    return typed.encode("utf-8", "surrogatepass")
 
 
 def _scrypt(code: str, salt: bytes) -> bytes:
-    return hashlib.scrypt(code.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
+    return hashlib.scrypt(_plain(code), salt=salt, n=2**14, r=8, p=1, dklen=32)
 
 
 async def approver_of(pending: Pending, notes: Notes, approval: Seq | None) -> str | None:

@@ -22,7 +22,8 @@ _ENCODER = msgspec.json.Encoder()
 _POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working|[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9TZ:.,+ -]{0,30}")
 """A version or a time. A hash is none: it lets a content be guessed."""
 
-_ELSEWHERE = ("request_id",)  # in the envelope
+_NOT_KEPT = ("request_id", "approver", "new_code")
+"""It is in the envelope; of a secret not even the length is kept."""
 
 LONGEST = 2000
 """Characters of one text; more is no path."""
@@ -41,6 +42,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     asserted: bool = False
     owner: str | None = None
     token_hash: str | None = None  # of the token that let it in; an identity that changed since lets it no further
+    connection: int = 0  # which of the daemon's connections; a later one has a higher number
+    pid: int = 0  # of the process at its other end; 0 where the system does not say it
 
     @property
     def is_person(self) -> bool:
@@ -147,7 +150,7 @@ def _value(value: Any, kept: str | None) -> Any:
 def _fields(params: type[Params]) -> tuple[tuple[str, str, Any, str | None], ...]:
     """(attribute, name on the wire, default, how its text is kept) of each."""
     fields = msgspec.structs.fields(params)
-    return tuple((f.name, f.encode_name, f.default, _kept(f.type)) for f in fields if f.name not in _ELSEWHERE)
+    return tuple((f.name, f.encode_name, f.default, _kept(f.type)) for f in fields if f.name not in _NOT_KEPT)
 
 
 def _kept(annotation: Any) -> str | None:

@@ -90,7 +90,7 @@ class Engine:
         self._observer, self._effects = observer, effects
         self._leases, sets = Leases(services), ReadSets(services)
         answers = Answers(services)
-        gate = ApproverGate(services.entropy, notes, state.identities)
+        gate = ApproverGate(services.clock, services.entropy, notes, state.identities)
         renames = RenameTracker(services)
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(services, observer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pwd
 import re
+from itertools import count
 
 from orchestrator.api.framing import Preamble
 from orchestrator.core.errors import SessionNotYours, SessionUnknown, Unauthorised, escaped
@@ -29,9 +30,10 @@ class Authenticator:
 
     def __init__(self, notes: Notes, state: State, entropy: Entropy, *, uid: int) -> None:
         self._notes, self._state, self._entropy, self._uid = notes, state, entropy, uid
+        self._connections = count(1)
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
-    async def authenticate(self, preamble: Preamble, peer_uid: int) -> Caller:
+    async def authenticate(self, preamble: Preamble, peer_uid: int, pid: int = 0) -> Caller:
         """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown."""
         if preamble.token is not None:
             agent, asserted = self._with_token(preamble), False
@@ -53,6 +55,8 @@ class Authenticator:
             asserted=asserted,
             owner=self._login_of(peer_uid),
             token_hash=agent.token_hash,
+            connection=next(self._connections),
+            pid=pid,
         )
 
     def _with_token(self, preamble: Preamble) -> Agent:

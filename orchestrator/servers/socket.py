@@ -116,7 +116,7 @@ class SocketServer:
                 await self._engine.lifecycle.closed(caller)
 
     async def _authenticated(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, f.Preamble] | None:
-        uid = processes.peer_of(stream.extra(SocketAttribute.raw_socket)).uid
+        peer = processes.peer_of(stream.extra(SocketAttribute.raw_socket))
         try:
             with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
                 line = await lines.receive(f.MAX_PREAMBLE_BYTES)
@@ -130,7 +130,7 @@ class SocketServer:
                     f"the first line must be the preamble: {error}",
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`, of the daemon's installation.",
                 ) from error
-            caller = await self._authenticator.authenticate(preamble, uid)
+            caller = await self._authenticator.authenticate(preamble, peer.uid, peer.pid)
             await self._engine.lifecycle.opened(caller, preamble.client)
         except e.OrchestratorError as error:
             await self._turn_away(lines, error)

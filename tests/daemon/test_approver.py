@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from orchestrator.api.locations import PROTOCOL
 from orchestrator.clients.python import RemoteError
+from orchestrator.core.projections.identities import WrongCodes
+from orchestrator.engine.approver import pause_ms
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -47,6 +50,55 @@ async def test_a_lost_code_is_replaced_by_the_owner_while_nothing_runs(daemon: R
         last = (await person.journal_query(kind="approver_set")).entries
         assert [entry.event["by"] for entry in last] == ["old_code", "owner_uid", "first_up"]
         assert all("scrypt" not in entry.event for entry in last)
+
+
+async def test_a_code_of_ones_own_takes_the_place_of_the_random_one(daemon: RunningDaemon) -> None:
+    first = await daemon.make_approver()
+    assert len(first) == 11  # short enough to type
+    async with daemon.client() as person:
+        with pytest.raises(RemoteError, match="at least 12 characters"):
+            await person.approver_reset(approver=first, new_code="hunter-2 hunt")
+        made = await person.approver_reset(approver=first, new_code="Müde Pferde  grasen-leise")
+        assert made.approver_code is None
+        assert (await person.approver_reset(approver="müde pferde grasen leise")).approver_code
+        resets = (await person.journal_query(kind="approver_set")).entries
+    assert len(resets) == 3
+    assert b"grasen" not in b"".join(path.read_bytes() for path in daemon.state_dir.glob("journal.db*"))
+
+
+async def test_guesses_slow_each_other_down_across_connections_and_status_names_them(daemon: RunningDaemon) -> None:
+    approver = await daemon.make_approver()
+    for _ in range(3):  # as one who opens a new connection for each guess
+        async with daemon.client() as guesser:
+            with pytest.raises(RemoteError, match="not the approver code"):
+                await guesser.policy_reload(approver="wrong")
+    async with daemon.client() as person:
+        guesses = (await person.journal_query(kind="approver_code_refused")).entries
+        times = [entry.at for entry in reversed(guesses)]
+        assert times[1] - times[0] >= 250
+        assert times[2] - times[1] >= 500
+        assert all(entry.event["pid"] == os.getpid() and entry.session for entry in guesses)
+        (note,) = [note for note in (await person.status()).health.notes if "wrong approver code" in note]
+        assert note.startswith("3 wrong approver codes, the last ")
+        assert f"by {guesses[0].agent} in session {guesses[0].session}, process {os.getpid()}" in note
+        await person.policy_reload(approver=approver)  # one that was right before waits for nobody
+
+
+@pytest.mark.parametrize(
+    ("count", "since_ms", "pause"),
+    [
+        pytest.param(1, 0, 250, id="the first"),
+        pytest.param(1, 100, 150, id="some of it is over"),
+        pytest.param(1, 250, 0, id="all of it is over"),
+        pytest.param(4, 0, 2_000, id="twice as long each time"),
+        pytest.param(8, 0, 30_000, id="up to half a minute"),
+        pytest.param(10_000, 0, 30_000, id="and no longer"),
+        pytest.param(4, -60_000, 2_000, id="the clock was set back"),
+    ],
+)
+def test_the_pause_after_wrong_codes(count: int, since_ms: int, pause: int) -> None:
+    wrong = WrongCodes(count, 1_700_000_000_000, None, None, 0)
+    assert pause_ms(wrong, wrong.at + since_ms) == pause
 
 
 async def test_who_guesses_does_not_keep_the_right_code_waiting(base: Path) -> None:

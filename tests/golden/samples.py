@@ -217,6 +217,8 @@ SAMPLES: tuple[Event, ...] = (
     c.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
     c.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
     s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
+    s.ApproverCodeRefused(pid=4242),
+    s.ApproverSessionOpened(pid=4242),
 )
 
 GROWN: tuple[Event, ...] = (
@@ -287,4 +289,3 @@ HINTED: tuple[Event, ...] = (
         usage=c.ReviewUsage(model="large-1", prompt_hash="ab" * 32, input_tokens=900, output_tokens=40, took_ms=1200),
     ),
 )
-"""As GROWN; failures that say what to do."""

@@ -108,6 +108,15 @@ class Settings:
             raise ApproverCodeNeeded("this needs the approver code, and there is no terminal to ask on")
         return getpass.getpass("Approver code: ").strip()
 
+    def own_code(self) -> str:
+        """An approver code of the person's own, typed twice."""
+        if not has_terminal():
+            raise ApproverCodeNeeded("a code of your own is typed, and there is no terminal to ask on")
+        code = getpass.getpass("New approver code: ").strip()
+        if getpass.getpass("The same once more: ").strip() != code:
+            usage("the two were not the same; nothing was changed")
+        return code
+
     def path(self, given: str) -> str:
         """A path as the daemon takes it, from one relative to the current folder where that is in the workspace."""
         below = os.path.relpath(Path.cwd(), self.root)

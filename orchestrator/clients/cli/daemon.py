@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeVar
 
 import click
 import msgspec
@@ -18,7 +18,7 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.administration import APPROVER_CREATE, APPROVER_RESET, STATUS, STOP
+from orchestrator.api.administration import APPROVER_CREATE, APPROVER_RESET, STATUS, STOP, ApproverReset
 from orchestrator.api.journal_checks import JOURNAL_VERIFY, JournalVerify
 from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
 from orchestrator.clients import running_daemon
@@ -169,26 +169,39 @@ def _connecting(workspace: str) -> dict[str, str]:
 # --- with the daemon stopped --------------------------------------------------------------
 
 
+R = TypeVar("R")
+
+
 def _alone(settings: Settings, work: Callable[..., Awaitable[r.Result]], *arguments: object) -> int:
     """Do what needs no daemon, and show the answer; what serves for it is imported only where it is done."""
+    return settings.show(_ran(work, *arguments))
+
+
+def _ran(work: Callable[..., Awaitable[R]], *arguments: object) -> R:
     import anyio
 
-    return settings.show(anyio.run(work, *arguments))
+    return anyio.run(work, *arguments)
 
 
 @click.command("approver reset", cls=Command)
+@click.option("--own", is_flag=True, help="Type a code of your own, a passphrase say, instead of a random one.")
 @click.pass_obj
-def approver_reset(settings: Settings) -> int:
+def approver_reset(settings: Settings, own: bool) -> int:
     """Replace the code; asks for the old one, prints the new one, this once.
 
     With the daemon stopped it needs no old code: owning the state directory is enough then.
     """
     known = locations.read_location(locations.workspace_id(settings.root))
     if known is None or known.state == "running":
-        return settings.run(APPROVER_RESET, APPROVER_RESET.params(approver=settings.approver()))
-    from orchestrator.offline import reset_approver
+        old = settings.approver()
+        new = settings.own_code() if own else None
+        made = settings.ask(APPROVER_RESET, ApproverReset(approver=old, new_code=new))
+    else:
+        from orchestrator.offline import reset_approver
 
-    return _alone(settings, reset_approver, settings.root, settings.state_directory)
+        new = settings.own_code() if own else None
+        made = _ran(reset_approver, settings.root, settings.state_directory, new)
+    return settings.show(made, ["the approver code is what you typed"] if own else None)
 
 
 @command(JOURNAL_VERIFY, files=("checkpoint",))

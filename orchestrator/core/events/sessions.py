@@ -38,6 +38,18 @@ class ApproverSet(Event, frozen=True, kw_only=True, tag="approver_set"):
     by: Literal["first_up", "old_code", "owner_uid"]
 
 
+class ApproverCodeRefused(Event, frozen=True, kw_only=True, tag="approver_code_refused"):
+    """Somebody gave a wrong approver code; the envelope says who, in which session."""
+
+    pid: int = 0  # of the process that did; 0 where the system does not say it
+
+
+class ApproverSessionOpened(Event, frozen=True, kw_only=True, tag="approver_session_opened"):
+    """Somebody gave the approver code for what follows on one connection."""
+
+    pid: int = 0  # of the process at its other end; 0 where the system does not say it
+
+
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
     """A caller opened a session."""
 

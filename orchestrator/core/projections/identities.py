@@ -8,8 +8,8 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.events.base import Event, RecordedLike
-from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
-from orchestrator.core.ids import AgentName
+from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverCodeRefused, ApproverSet
+from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.projections.base import Projection
 
 APPROVER = "person"
@@ -25,17 +25,37 @@ class Agent(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
-class Identities(Projection):
-    """Agents by name, and the hash of the approver code."""
+class WrongCodes(msgspec.Struct, frozen=True):
+    """Wrong approver codes with no quiet time between them, on all connections."""
 
-    folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet})
+    count: int
+    at: int  # of the last one, ms since the epoch
+    agent: AgentName | None
+    session: SessionId | None
+    pid: int
+
+
+QUIET_MS = 15 * 60_000
+"""After that time without a wrong code, the next one counts as the first."""
+
+
+class Identities(Projection):
+    """Agents by name, the hash of the approver code, and who guessed at it."""
+
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet, ApproverCodeRefused})
     _agents: dict[AgentName, Agent]
     _approvers: dict[str, ApproverSet]
+    _wrong_codes: dict[str, WrongCodes]
 
     @property
     def approver(self) -> ApproverSet | None:
         """The approver code in force, as a hash."""
         return self._approvers.get(APPROVER)
+
+    @property
+    def wrong_codes(self) -> WrongCodes | None:
+        """The last wrong approver codes, however long ago."""
+        return self._wrong_codes.get(APPROVER)
 
     def get(self, name: str) -> Agent | None:
         return self._agents.get(AgentName(name))
@@ -57,5 +77,9 @@ class Identities(Projection):
                     self._agents[name] = msgspec.structs.replace(known, revoked=True)
             case ApproverSet() as approver:
                 self._approvers[APPROVER] = approver
+            case ApproverCodeRefused(pid=pid):
+                before = self.wrong_codes
+                count = before.count + 1 if before is not None and recorded.at - before.at < QUIET_MS else 1
+                self._wrong_codes[APPROVER] = WrongCodes(count, recorded.at, recorded.agent, recorded.session, pid)
             case _:
                 return

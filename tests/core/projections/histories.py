@@ -61,6 +61,8 @@ from orchestrator.core.events.journal_maintenance import (
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
+    ApproverCodeRefused,
+    ApproverSessionOpened,
     ApproverSet,
     LeaseExpired,
     LeaseGranted,
@@ -171,6 +173,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(LeaseReleased, lease=seqs, by=st.just("p")),
     st.builds(LeaseExpired, lease=seqs),
     st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
+    st.builds(ApproverCodeRefused, pid=st.just(7)),
+    st.builds(ApproverSessionOpened, pid=st.just(7)),
     st.builds(ContentShown, session=sessions, seen=seen),
     st.builds(NoticeShown, session=sessions, paths=st.lists(reported, max_size=2).map(tuple)),
     st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
