@@ -181,6 +181,16 @@ APPROVER_CREATE = OperatorOperation(
 )
 
 
+APPROVER_OPEN = OperatorOperation(
+    "approver_open",
+    p.Approving,
+    r.Done,
+    "Give the approver code once for this connection: its further calls need none.",
+    writes=True,
+    command="",
+)
+
+
 class ApproverReset(p.Approving, frozen=True):
     new_code: Annotated[
         Annotated[str, Meta(max_length=500)] | None, Meta(description="One of your own; default: a random one.")

@@ -580,6 +580,12 @@ class OperationMethods:
     async def approver_create(self) -> orchestrator.api.administration.ApproverCode:
         """Make the approver code, once."""
 
+    async def approver_open(self, *, approver: str | None = None) -> orchestrator.api.results.Done:
+        """Give the approver code once for this connection: its further calls need none.
+
+        approver: The approver code.
+        """
+
     async def approver_reset(
         self,
         new_code: str | None = None,

@@ -13,7 +13,7 @@ from orchestrator.api import results as r
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
 from orchestrator.core.ids import AgentName, is_reserved, show, written
-from orchestrator.engine.approver import ApproverGate, pause_ms
+from orchestrator.engine.approver import IDLE_S, ApproverGate, pause_ms
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
@@ -182,6 +182,10 @@ class Administration:
 
     async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> a.ApproverCode:
         return a.ApproverCode(approver_code=await self._gate.create())
+
+    async def approver_open(self, caller: Caller, call: Call, params: p.Approving) -> r.Done:
+        await self._gate.open_session(caller, call, params.approver)
+        return r.Done(message=f"this connection decides without a code, until {IDLE_S // 60} minutes pass without")
 
     async def approver_reset(self, caller: Caller, call: Call, params: a.ApproverReset) -> a.ApproverCode:
         code = await self._gate.replace(caller, params.approver, params.new_code)

@@ -16,11 +16,11 @@ from anyio import to_thread
 from orchestrator.core.errors import ApproverCodeNeeded, ParameterInvalid
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalGranted
-from orchestrator.core.events.sessions import ApproverCodeRefused, ApproverSet
+from orchestrator.core.events.sessions import ApproverCodeRefused, ApproverSessionOpened, ApproverSet
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.identities import Identities, WrongCodes
 from orchestrator.core.projections.pending import Pending
-from orchestrator.engine.caller import Caller
+from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.notes import Notes
 from orchestrator.ports.machine import Clock, Entropy
 
@@ -36,6 +36,9 @@ _FAIR = 256 - 256 % len(_ALPHABET)
 """Random bytes from here on would make some letters likelier than others."""
 
 By = Literal["first_up", "old_code", "owner_uid"]
+
+IDLE_S = 15 * 60
+"""After that time without an act that needs the code, an approver session is over."""
 
 FIRST_PAUSE_MS = 250
 LONGEST_PAUSE_MS = 30_000
@@ -55,6 +58,9 @@ class ApproverGate:
     One code is checked at a time, and after each wrong one, on any connection, nobody's for a growing while. Of those
     who wait the newest connection is next, so that who guesses does not keep others waiting long. A code that was
     right before is known again at once: this process keeps a digest of it under a key of its own, in memory only.
+
+    An approver session is one connection for which the code was given: its further calls go without, until it ends or
+    is idle too long, or the code is replaced.
     """
 
     def __init__(self, clock: Clock, entropy: Entropy, notes: Notes, identities: Identities) -> None:
@@ -64,6 +70,7 @@ class ApproverGate:
         self._arrivals, self._waiting, self._checking = count(), set[tuple[int, int]](), False
         self._key = entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
+        self._sessions: dict[int, int] = {}  # connection → when the code was last needed, in ticks
 
     @property
     def is_set(self) -> bool:
@@ -76,11 +83,33 @@ class ApproverGate:
 
     async def replace(self, caller: Caller, old_code: str | None, own: str | None) -> str:
         """A new code in place of the old: `own`, else a random one. Raises ApproverCodeNeeded, ParameterInvalid."""
-        await self.check(caller, old_code)
+        await self._check_code(caller, old_code)
         return await self._make("old_code", own)
 
+    async def open_session(self, caller: Caller, call: Call, code: str | None) -> None:
+        """The caller's connection needs no code from now on. Raises ApproverCodeNeeded."""
+        await self._check_code(caller, code)
+        await self._notes.append(caller.origin(call), (STREAM, ApproverSessionOpened(pid=caller.pid)))
+        self._sessions[caller.connection] = self._clock.ticks_us()
+
+    def end_session(self, caller: Caller) -> None:
+        """The connection has ended."""
+        self._sessions.pop(caller.connection, None)
+
     async def check(self, caller: Caller, code: str | None) -> None:
-        """Raises ApproverCodeNeeded unless this is the code."""
+        """Raises ApproverCodeNeeded unless this is the code, or none was given in an approver session."""
+        last_us, now_us = self._sessions.get(caller.connection), self._clock.ticks_us()
+        if code or last_us is None:
+            await self._check_code(caller, code)
+        elif now_us - last_us > IDLE_S * 1_000_000:
+            del self._sessions[caller.connection]
+            raise ApproverCodeNeeded(
+                f"the approver session ended: nothing was decided in it for {IDLE_S // 60} minutes"
+            )
+        else:
+            self._sessions[caller.connection] = now_us
+
+    async def _check_code(self, caller: Caller, code: str | None) -> None:
         if (approver := self._identities.approver) is None:
             raise ApproverCodeNeeded("there is no approver code yet", hint="Run `orchestrator up` to make it.")
         if not code:
@@ -126,6 +155,7 @@ class ApproverGate:
     async def _make(self, by: By, own: str | None = None) -> str:
         code, event = await to_thread.run_sync(new_code, self._entropy, by, own)
         await self._notes.append(Origin(), (STREAM, event))
+        self._sessions.clear()
         self._right = event.salt, self._digest(code)
         return code
 

@@ -102,7 +102,7 @@ class Engine:
         conflicts = ConflictViews(services, answers.diffs, rebaser, attributions)
         self._reviewing = Reviewing(services, rebaser, proposals, conflicts, reviewers)
         self.stale_read_notifier = StaleReadNotifier(services, observer, sets)
-        self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier)
+        self.lifecycle = SessionLifecycle(notes, state.sessions, self.stale_read_notifier, gate)
         self._sealer = CheckpointSigner(journal, notes, signer)
         self._verification = Verification(journal, effects.stop)
         self._snapshots = Snapshotter(journal, state, services.step)
@@ -167,6 +167,7 @@ class Engine:
             handled_by(admin.AGENT_REVOKE, administration.agent_revoke),
             handled_by(admin.AGENT_LIST, administration.agent_list),
             handled_by(admin.APPROVER_CREATE, administration.approver_create),
+            handled_by(admin.APPROVER_OPEN, administration.approver_open),
             handled_by(admin.APPROVER_RESET, administration.approver_reset),
             handled_by(policies.POLICY_CHECK, policy.policy_check),
             handled_by(policies.POLICY_SHOW, policy.policy_show),

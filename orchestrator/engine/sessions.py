@@ -18,6 +18,7 @@ from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.paths import entry_rank
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
+from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Leases
@@ -198,8 +199,8 @@ MOST_OWED = 10_000
 class SessionLifecycle:
     """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
 
-    def __init__(self, notes: Notes, sessions: Sessions, noticer: StaleReadNotifier) -> None:
-        self._notes, self._sessions, self._noticer = notes, sessions, noticer
+    def __init__(self, notes: Notes, sessions: Sessions, noticer: StaleReadNotifier, gate: ApproverGate) -> None:
+        self._notes, self._sessions, self._noticer, self._gate = notes, sessions, noticer, gate
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
         self._connections = Counter[SessionId]()
@@ -226,6 +227,7 @@ class SessionLifecycle:
 
     async def closed(self, caller: Caller) -> None:
         """Note that a session closed, if that was its last connection."""
+        self._gate.end_session(caller)
         self._connections[caller.session] -= 1
         if self._connections[caller.session]:
             return

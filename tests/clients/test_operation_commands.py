@@ -22,9 +22,9 @@ from orchestrator.core.errors import plural
 
 WITHOUT = {
     *("read_lines", "move_file", "delete_file", "create_directory", "begin_task", "end_task", "await_change"),
-    *("approver_create", "tree_at", "content_at"),
+    *("approver_create", "approver_open", "tree_at", "content_at"),
 }
-"""Operations that no command is for; `up` makes the approver code, `replay` reads trees."""
+"""Operations that no command is for; `up` makes the approver code, `approvals` gives it, `replay` reads trees."""
 
 
 def test_every_other_operation_has_a_command() -> None:

@@ -66,6 +66,21 @@ async def test_a_code_of_ones_own_takes_the_place_of_the_random_one(daemon: Runn
     assert b"grasen" not in b"".join(path.read_bytes() for path in daemon.state_dir.glob("journal.db*"))
 
 
+async def test_one_code_opens_a_session_of_one_connection(daemon: RunningDaemon) -> None:
+    approver = await daemon.make_approver()
+    async with daemon.client() as person, daemon.client(session=person.session) as beside:
+        with pytest.raises(RemoteError, match="not the approver code"):
+            await person.approver_open(approver="wrong")
+        await person.approver_open(approver=approver)
+        await person.policy_reload()
+        with pytest.raises(RemoteError, match="this needs the approver code"):
+            await beside.policy_reload()
+        session = person.session
+    async with daemon.client(session=session) as later:
+        with pytest.raises(RemoteError, match="this needs the approver code"):
+            await later.policy_reload()
+
+
 async def test_guesses_slow_each_other_down_across_connections_and_status_names_them(daemon: RunningDaemon) -> None:
     approver = await daemon.make_approver()
     for _ in range(3):  # as one who opens a new connection for each guess

@@ -25,6 +25,7 @@ PEOPLE = [
     ("agent_revoke", {"name": "helper"}),
     ("agent_list", {}),
     ("approver_create", {}),
+    ("approver_open", {}),
     ("approver_reset", {}),
     ("policy_check", {"text": ""}),
     ("policy_reload", {}),
@@ -38,6 +39,7 @@ CODED = [
     ("deny", {"approval": "{waiting}"}),
     ("agent_add", {"name": "helper"}),
     ("agent_revoke", {"name": "tess"}),
+    ("approver_open", {}),
     ("approver_reset", {}),
     ("policy_reload", {}),
 ]

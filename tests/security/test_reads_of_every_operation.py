@@ -110,6 +110,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "agent_revoke": [{"name": "eve"}],
     "agent_list": [{}],
     "approver_create": [{}],
+    "approver_open": [{}],
     "approver_reset": [{}],
     "policy_check": [{"text": ""}],
     "policy_show": [{}],
