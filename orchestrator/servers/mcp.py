@@ -1,10 +1,12 @@
-"""MCP on an authenticated connection: the SDK's low-level server over our lines, in both protocol versions."""
+"""MCP for authenticated callers: the SDK's low-level server, in both protocol versions; and our lines under it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import anyio
 import mcp_types as types
@@ -40,9 +42,19 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
 
+class McpClient(msgspec.Struct, frozen=True, eq=False):
+    """Who calls by MCP, how its answers shall be, and what they go to, where that is a line of ours."""
+
+    caller: Caller
+    preamble: Preamble
+    lines: LineStream | None = None
+
+
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
-    transport = _McpTransport(lines, caller, preamble, dispatcher)
+    client = McpClient(caller, preamble, lines)
+    transport = _LineTransport(lines, caller, dispatcher)
+    server = McpHandlers(dispatcher, lambda context: client).server
     open_calls = OpenCalls(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -52,7 +64,6 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
             async with anyio.create_task_group() as sending:  # left when the last queued reply is written
                 sending.start_soon(_send, lines, from_server, open_calls)
                 async with incoming, outgoing:
-                    server = transport.server
                     await server.run(incoming, outgoing, server.create_initialization_options())
             receiving.cancel_scope.cancel()
     finally:
@@ -68,21 +79,11 @@ async def _send(lines: LineStream, from_server: Any, open_calls: OpenCalls) -> N
                 open_calls.close(coerce_request_id(item.message.id))
 
 
-class _McpTransport:
-    """The handlers of one connection: the caller is known, the SDK's view of it is for display only."""
+class _LineTransport:
+    """The lines of one connection, as the SDK reads them."""
 
-    def __init__(self, lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
+    def __init__(self, lines: LineStream, caller: Caller, dispatcher: Dispatcher) -> None:
         self._lines, self._caller, self._dispatcher = lines, caller, dispatcher
-        self._toolset, self._structured = preamble.toolset, preamble.structured
-        self._offered = frozenset(operation.name for operation in toolset(preamble.toolset))
-        self._most_bytes = preamble.max_answer_bytes
-        self.server: Server[Any] = Server(
-            "orchestrator",
-            version=VERSION,
-            instructions=INSTRUCTIONS,
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-        )
 
     async def receive(self, to_server: Any, open_calls: OpenCalls) -> None:
         """Pass the client's lines on to the SDK.
@@ -116,55 +117,80 @@ class _McpTransport:
                         pass
                 await to_server.send(SessionMessage(message))
 
+
+class McpHandlers:
+    """What the tools do, over any transport; the SDK's view of the client is for display only."""
+
+    def __init__(self, dispatcher: Dispatcher, client_of: Callable[[ServerRequestContext[Any]], McpClient]) -> None:
+        self._dispatcher, self._client_of = dispatcher, client_of
+        self.server: Server[Any] = Server(
+            "orchestrator",
+            version=VERSION,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(tools(self._toolset, structured=self._structured)))
+        preamble = self._client_of(context).preamble
+        return types.ListToolsResult(tools=list(tools(preamble.toolset, structured=preamble.structured)))
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        name = params.name
-        room = self._room(context)
+        name, client = params.name, self._client_of(context)
+        caller, preamble = client.caller, client.preamble
+        room = _room(context, preamble)
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
-            if name in BY_NAME and name not in self._offered:
+            if name in BY_NAME and name not in _offered(preamble.toolset):
                 error = UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
-                await self._dispatcher.refuse(self._caller, name, error)
+                await self._dispatcher.refuse(caller, name, error)
                 raise error
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
-            answer, notices = await self._dispatcher.respond(self._caller, request, self._lines, room.at_most(most))
+            answer, notices = await self._dispatcher.respond(caller, request, client.lines, room.at_most(most))
         except OrchestratorError as error:
             return _refused(error, room)
-        result = self._answered(answer, notices, room, most)
+        result = _answered(answer, notices, room, most, structured=preamble.structured)
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
         typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
         if typed > room.bytes or not room.holds(*texts):
             return _refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
         return result
 
-    def _room(self, context: ServerRequestContext[Any]) -> AnswerSpace:
-        """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
-        client = context.session.client_params
-        name = client.client_info.name if client is not None and client.client_info is not None else ""
-        return room_for(name, self._most_bytes, typed=self._structured)
 
-    def _answered(self, result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int) -> types.CallToolResult:
-        text = text_block(result)
-        if text is not None and notices:
-            text = f"{text}\n{notices_block(notices)}"
-        if text is not None and not self._structured:
-            return types.CallToolResult(content=[types.TextContent(text=text)])
-        bare, blocks = _split(result)
-        plain = msgspec.to_builtins(bare)
-        plain.pop("shown", None)
-        whole = plain | _noticed(notices)
-        if text is not None:
-            return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=whole)
-        if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
-            blocks = []  # what they show is in the JSON, too
-        return _result(bare, plain, blocks, notices, room, most)
+@cache
+def _offered(name: Literal["core", "full"]) -> frozenset[str]:
+    return frozenset(operation.name for operation in toolset(name))
+
+
+def _room(context: ServerRequestContext[Any], preamble: Preamble) -> AnswerSpace:
+    """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
+    client = context.session.client_params
+    name = client.client_info.name if client is not None and client.client_info is not None else ""
+    return room_for(name, preamble.max_answer_bytes, typed=preamble.structured)
+
+
+def _answered(
+    result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int, *, structured: bool
+) -> types.CallToolResult:
+    text = text_block(result)
+    if text is not None and notices:
+        text = f"{text}\n{notices_block(notices)}"
+    if text is not None and not structured:
+        return types.CallToolResult(content=[types.TextContent(text=text)])
+    bare, blocks = _split(result)
+    plain = msgspec.to_builtins(bare)
+    plain.pop("shown", None)
+    whole = plain | _noticed(notices)
+    if text is not None:
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=whole)
+    if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
+        blocks = []  # what they show is in the JSON, too
+    return _result(bare, plain, blocks, notices, room, most)
 
 
 def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:
