@@ -9,6 +9,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
@@ -44,7 +46,7 @@ from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.reviewer_pool import Reviewers, program_reviewer
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.socket import SocketServer, bind
+from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import ignore_lease_breaks
 from orchestrator.workspace.scratch_check import ScratchChecker
@@ -75,6 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     workspace_id: str
     ready_fd: int | None = None  # where to report, once, that the daemon listens
     watch: bool = True  # note what others do to files as it happens
+    http_port: int | None = None  # where MCP is served over HTTP, on loopback; 0: any, None: nowhere
     variables_fd: int | None = None  # a file of variables for the policy's programs; never read here
 
 
@@ -99,6 +102,7 @@ class Daemon:
         self._config, self._step = config, step
         self._log = logger("daemon")
         self._stopping = anyio.Event()
+        self._http_url: str | None = None
         self._ended: locations.State = "ended"
         self.starter = Starter(config.ready_fd)
         self._places = locations.own_places(config.state_dir, config.socket)
@@ -107,6 +111,7 @@ class Daemon:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
         async with AsyncExitStack() as stack:
             self._hold(stack)
+            http_sockets = self._bind_http(stack)
             services, extensions, engine = await self._assembled(stack)
             await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
@@ -117,6 +122,8 @@ class Daemon:
                 await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, self._listener)
                 tasks.start_soon(self._keep_reachable, server, tasks)
+                if http_sockets:
+                    tasks.start_soon(self._serve_http, engine, authenticator, dispatcher, http_sockets)
                 tasks.start_soon(extensions.run)
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
                     locations.write_location(self._location("running"))
@@ -192,6 +199,7 @@ class Daemon:
             pid=os.getpid(),
             version=VERSION,
             socket=config.socket,
+            http=self._http_url,
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
             notes=notes,
@@ -221,6 +229,27 @@ class Daemon:
             workspace=self._config.workspace,
         )
         return Reviewers(lambda: services.permissions.policy, program)
+
+    # --- HTTP: what serves it is imported only where it is on -----------------------------
+
+    def _bind_http(self, stack: AsyncExitStack) -> list[socket.socket]:
+        if self._config.http_port is None:
+            return []
+        from orchestrator.servers.http_connections import bind_loopback
+
+        sockets = bind_loopback(self._config.http_port)
+        for one in sockets:
+            stack.callback(one.close)
+        self._http_url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/mcp"
+        return sockets
+
+    async def _serve_http(
+        self, engine: Engine, authenticator: Authenticator, dispatcher: Dispatcher, sockets: list[socket.socket]
+    ) -> None:
+        await to_thread.run_sync(import_mcp)
+        from orchestrator.servers.http import HttpServer
+
+        await HttpServer(engine, authenticator, dispatcher).serve(sockets)
 
     # --- the outside --------------------------------------------------------------------
 
@@ -313,6 +342,7 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--socket", required=True)
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--variables-fd", type=int)
+    parser.add_argument("--http", type=int, metavar="PORT", help="serve MCP over HTTP, on loopback")
     parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
@@ -323,6 +353,7 @@ def parse(argv: list[str]) -> Config:
         workspace_id=locations.workspace_id(root),
         ready_fd=given.ready_fd,
         watch=not given.no_watch,
+        http_port=given.http,
         variables_fd=given.variables_fd,
     )
 

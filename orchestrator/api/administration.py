@@ -38,6 +38,7 @@ class StatusInfo(r.Result, frozen=True, kw_only=True):
     pid: int
     version: str
     socket: str
+    http: str | None = None  # the URL of MCP over HTTP, where that is on
     workspace: str
     workspace_id: str
     state_dir: str

@@ -109,6 +109,11 @@ def workspace_id(root: str) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
 
 
+def http_port(identity: str) -> int:
+    """Where a workspace is served over HTTP unless a port is named: the same each time, below those given at random."""
+    return 20_000 + int(identity, 16) % 12_000
+
+
 def _upwards(folder: str) -> Iterator[str]:
     while True:
         yield folder

@@ -135,6 +135,22 @@ class Unauthorised(CallerError, code="unauthorised", hint="`orchestrator agent a
     """The token is wrong or revoked, or the name needs one."""
 
 
+class HttpRefused(CallerError, code="http_refused", hint="`orchestrator status` names the URL for MCP over HTTP."):
+    """A request over HTTP that is not for this server, or is not one."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RateLimited(CallerError, code="rate_limited", hint="Wait, then send it again."):
+    """Too many requests in too short a time."""
+
+    def __init__(self, message: str, *, wait_s: float) -> None:
+        super().__init__(f"{message}; the next is taken in {wait_s:.1f} s")
+        self.wait_s = wait_s
+
+
 class SessionUnknown(
     CallerError, code="session_unknown", hint="Leave the session out, or unset ORCHESTRATOR_SESSION, to begin one."
 ):
@@ -413,6 +429,10 @@ class RevertImpossible(CallerError, code="revert_impossible", hint="file_history
 
 class WorkspaceNested(OperatorError, code="workspace_nested"):
     """A daemon runs on a workspace inside or around this one."""
+
+
+class PortTaken(OperatorError, code="port_taken", hint="Start with another one: `orchestrator up --http 7070`."):
+    """The port for HTTP can't be had."""
 
 
 class WorkspaceHeld(OperatorError, code="workspace_held"):

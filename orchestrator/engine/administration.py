@@ -37,6 +37,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     version: str
     socket: str
+    http: str | None  # the URL of MCP over HTTP, where that is on
     workspace_id: str
     state_dir: str
     policies: PolicyFiles
@@ -84,6 +85,7 @@ class Administration:
             pid=self._facts.pid,
             version=self._facts.version,
             socket=self._facts.socket,
+            http=self._facts.http,
             workspace=self._s.workspace.root,
             workspace_id=self._facts.workspace_id,
             state_dir=self._facts.state_dir,

@@ -59,6 +59,12 @@ class Authenticator:
             pid=pid,
         )
 
+    async def of_token(self, preamble: Preamble) -> Caller:
+        """The caller of a transport that does not know whose process calls: by a token alone. Raises as before."""
+        if preamble.token is None:
+            raise Unauthorised("this transport needs a token")
+        return await self.authenticate(preamble, self._uid)
+
     def _with_token(self, preamble: Preamble) -> Agent:
         hashed = hashlib.sha256((preamble.token or "").strip().encode("utf-8", "surrogatepass")).hexdigest()
         agent = self._state.identities.with_token_hash(hashed)

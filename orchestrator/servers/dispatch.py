@@ -168,7 +168,8 @@ class Dispatcher:
                 hint="Nothing is lost; the daemon's log has the trace. Please report it.",
             ) from error
 
-    def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
+    @staticmethod
+    def failed(request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""
         failure = RpcError(message=error.message, data=refusal(error))
         reply = Reply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)

@@ -37,6 +37,7 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
     workspace: str
     workspace_id: str
     socket: str
+    http: str | None  # the URL of MCP over HTTP, where that is on
     state_dir: str
     pid: int
     started: bool  # by this call
@@ -49,16 +50,27 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
 @click.command(cls=Command)
 @click.option("--foreground", is_flag=True, help="Run the daemon in the foreground, as systemd needs it.")
 @click.option("--no-watch", is_flag=True, help="Record external changes only at a start and where a call meets them.")
+@click.option(
+    "--http",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=0,
+    metavar="[PORT]",
+    help="Serve MCP over HTTP too, on this machine alone, to agents with a token; without PORT the workspace's own.",
+)
 @click.pass_obj
-def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
+def up(settings: Settings, foreground: bool, no_watch: bool, http: int | None) -> int:
     """Start the daemon, or find it; say how to connect."""
     root = settings.root
-    options = ("--no-watch",) if no_watch else ()
+    port = None if http is None else str(http or locations.http_port(locations.workspace_id(root)))
+    options = (*(("--no-watch",) if no_watch else ()), *(("--http", port) if port else ()))
     if foreground:
         _become_daemon(root, settings.state_dir, options)
     location, started = settings.daemon().ensure(options)
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
+    if http is not None and not started:
+        click.echo("The daemon runs already, as it was started: --http has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = None
         if settings.json or context.has_terminal():  # else nobody would see it
@@ -68,11 +80,12 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     found = UpFacts(
         **known,
         workspace_id=locations.workspace_id(root),
+        http=status.http,
         started=started,
         approver=status.approver,
         approver_code=code,
         amiss=status.health.amiss,
-        connect=_connecting(location.workspace),
+        connect=_connecting(location.workspace, status.http),
     )
     if code is not None and not settings.json:
         context.TERMINAL.write_text(  # itself, past any redirection
@@ -80,7 +93,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
             encoding="utf-8",
         )
     state = f"{'started' if started else 'running'}, pid {found.pid}"
-    where = facts(("daemon", state), ("workspace", found.workspace), ("socket", found.socket))
+    where = facts(("daemon", state), ("workspace", found.workspace), ("socket", found.socket), ("http", found.http))
     agents = (line for agent, how in found.connect.items() for line in (f"  {agent}:", f"    {escaped(how)}"))
     notes = (f"note: {escaped(note)}" for note in found.amiss)
     return settings.show(found, (*where, *notes, "connect an agent:", *agents))
@@ -146,7 +159,7 @@ def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -
     os.execve(command[0], command, running_daemon.environment(state))
 
 
-def _connecting(workspace: str) -> dict[str, str]:
+def _connecting(workspace: str, http: str | None) -> dict[str, str]:
     """What to run, or to put into the settings of each agent."""
     script = shutil.which(sys.argv[0]) if sys.argv[0] else None
     ours = script is not None and Path(script).name == "orchestrator"
@@ -158,11 +171,14 @@ def _connecting(workspace: str) -> dict[str, str]:
     name, *arguments = command("gemini")
     gemini = {"mcpServers": {"orchestrator": {"command": name, "args": arguments}}}
     opencode = {"mcp": {"orchestrator": {"type": "local", "command": command("opencode")}}}
+    bearer = "Authorization: Bearer TOKEN"  # of `orchestrator agent add`
+    over_http = {"Claude Code, over HTTP": f'claude mcp add --transport http orchestrator {http} --header "{bearer}"'}
     return {
         "Claude Code": f"claude mcp add orchestrator -- {shlex.join(command('claude'))}",
         "Codex": f"codex mcp add orchestrator -- {shlex.join(command('codex'))}",
         "Gemini CLI, .gemini/settings.json": msgspec.json.encode(gemini).decode(),
         "opencode, opencode.json": msgspec.json.encode(opencode).decode(),
+        **(over_http if http else {}),
     }
 
 
