@@ -53,6 +53,7 @@ def taken_back(play: Play) -> None:
 def _agreed(play: Play, answer: dict[str, Any]) -> dict[str, Any]:
     """The change, once the person has said yes where the policy asks for that."""
     if answer["status"] == "waiting":
+        play.stage.person("approvals", "show", str(answer["approval"]))
         answer = play.stage.person("approvals", "approve", str(answer["approval"])).answer
     if answer["status"] != "applied":
         raise DemoFailed(f"applied was expected, and the answer is: {answer}")

@@ -92,6 +92,7 @@ def protected(play: Play) -> None:
         raise DemoFailed(f"what waits is {listed}, not {name}")
     if before and (play.stage.workspace / PROTECTED).read_bytes() != before:
         raise DemoFailed(f"{PROTECTED} changed before anyone agreed")
+    play.stage.person("approvals", "show", name)
     granted = play.stage.person("approvals", "approve", name).answer
     teller.change("a person", f"orchestrator approvals approve {name}", granted)
     known = became("applied", play.bob.answer())

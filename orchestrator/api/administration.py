@@ -67,10 +67,12 @@ class ApprovalsList(p.Params, frozen=True):
 
 class ApprovalsShow(p.Params, frozen=True):
     approval: ApprovalText
+    cursor: p.Cursor = None
 
 
 class Approve(p.Approving, frozen=True):
     approval: ApprovalText
+    unseen: Annotated[bool, Meta(description="Approve also what was not shown to you.")] = False
 
 
 class Deny(p.Approving, frozen=True):
@@ -79,7 +81,11 @@ class Deny(p.Approving, frozen=True):
 
 
 class ApprovalInfo(r.Result, frozen=True, kw_only=True):
-    """A change that a person was asked about. A list has its first paths and no diff, `approvals_show` the whole."""
+    """A change that a person was asked about. A list has its first paths and no diff, `approvals_show` the whole.
+
+    `diff` shows every file: git's patch, and in rows beginning with `# ` sizes, hashes and modes. A long one comes in
+    pages, to be joined: `cursor` goes on. Who was shown all of them may approve.
+    """
 
     approval: str
     state: ApprovalState
@@ -93,7 +99,10 @@ class ApprovalInfo(r.Result, frozen=True, kw_only=True):
     rule: str = ""
     reason: str = ""
     diff: str | None = None
-    diff_truncated: bool = False
+    cursor: str | None = None
+    digest: str | None = None  # of all that the yes would be for
+    shown_whole: bool = False  # with this page, all of it was shown to the caller
+    unkept: tuple[str, ...] = ()  # paths on this page whose contents can't be shown, as they are kept no more
     changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
 
 
@@ -112,7 +121,7 @@ APPROVALS_LIST = OperatorOperation(
 )
 
 APPROVALS_SHOW = OperatorOperation(
-    "approvals_show", ApprovalsShow, ApprovalInfo, "One approval, with its diff.", reviewers=True
+    "approvals_show", ApprovalsShow, ApprovalInfo, "One approval, whole, in pages.", reviewers=True
 )
 
 APPROVE = OperatorOperation(

@@ -524,15 +524,21 @@ class OperationMethods:
         cursor: `cursor` of the last answer.
         """
 
-    async def approvals_show(self, approval: str | int) -> orchestrator.api.administration.ApprovalInfo:
-        """One approval, with its diff.
+    async def approvals_show(
+        self,
+        approval: str | int,
+        cursor: str | None = None,
+    ) -> orchestrator.api.administration.ApprovalInfo:
+        """One approval, whole, in pages.
 
         approval: '@N' of the request.
+        cursor: `cursor` of the last answer.
         """
 
     async def approve(
         self,
         approval: str | int,
+        unseen: bool = False,
         *,
         approver: str | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
@@ -540,6 +546,7 @@ class OperationMethods:
 
         approver: The approver code.
         approval: '@N' of the request.
+        unseen: Approve also what was not shown to you.
         """
 
     async def deny(

@@ -5,13 +5,15 @@ The same structs go from the decision through intent, approval or conflict to th
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.content import LineHunk, LineRange, ResolvedRegion, Rung, Signature
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Action
 
 MOST_UNSEEN = 20
@@ -110,3 +112,15 @@ class PermissionCheck(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     path: WorkspacePath
     others_work: bool = False
     directory: bool = False
+
+
+def checksum_of(
+    paths: Iterable[PathChange],
+    directories: Directories,
+    permissions: Iterable[PermissionCheck],
+    read_version: Seq | None = None,
+) -> Checksum:
+    """Of all that a request would do: paths, contents before and after, modes, moves, directories; or let be seen."""
+    rows = [(each.path, each.before, each.after, each.mode, each.moved_from, each.directory) for each in paths]
+    said = msgspec.json.encode((rows, directories, tuple(permissions), read_version))
+    return Checksum("sha256:" + hashlib.sha256(said).hexdigest())

@@ -33,7 +33,7 @@ async def test_a_patch_of_several_files(daemon: RunningDaemon) -> None:
         asked = await alice.apply_patch(SEVERAL)
         assert asked.status == "waiting"
         await bob.write_file("notes.txt", "two\n", mode="append")
-        late = await person.approve(asked.approval or "", approver=await daemon.make_approver())
+        late = await person.approve(asked.approval or "", approver=await daemon.make_approver(), unseen=True)
         assert late.status == "dropped"
         assert "notes.txt changed while the request waited; nothing was changed" in late.message
         reported = await alice.await_change(asked.approval or "", timeout_s=0)
@@ -51,7 +51,7 @@ async def test_a_move_is_no_deletion(daemon: RunningDaemon) -> None:
         asked = await alice.move_file("Makefile", "below/Makefile")
         assert asked.status == "waiting"
         (daemon.workspace / "Makefile").write_text("all:\n\ttrue\n")
-        late = await person.approve(asked.approval or "", approver=await daemon.make_approver())
+        late = await person.approve(asked.approval or "", approver=await daemon.make_approver(), unseen=True)
         assert (late.status, "Makefile changed" in late.message) == ("dropped", True)
         assert not (await person.list_conflicts()).conflicts
     assert (daemon.workspace / "Makefile").read_text() == "all:\n\ttrue\n"
@@ -65,10 +65,10 @@ async def test_a_directory_that_is_to_be_removed(daemon: RunningDaemon) -> None:
         code = await daemon.make_approver()
         asked = await alice.delete_file("d")
         assert asked.status == "waiting"
-        assert (await person.approve(asked.approval or "", approver=code)).status == "applied"
+        assert (await person.approve(asked.approval or "", approver=code, unseen=True)).status == "applied"
         assert not (daemon.workspace / "d").exists()
         asked = await alice.delete_file("e")
         (daemon.workspace / "e/f.txt").write_text("kept")
-        late = await person.approve(asked.approval or "", approver=code)
+        late = await person.approve(asked.approval or "", approver=code, unseen=True)
         assert (late.status, "something is in it" in late.message) == ("dropped", True)
     assert (daemon.workspace / "e/f.txt").read_text() == "kept"

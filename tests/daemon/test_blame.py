@@ -184,7 +184,7 @@ async def test_a_revert_of_another_programs_change(daemon: RunningDaemon) -> Non
         answer = await person.revert(outside.version_id)
         if answer.status == "waiting":
             assert answer.approval is not None
-            await person.approve(answer.approval, approver=await daemon.make_approver())
+            await person.approve(answer.approval, approver=await daemon.make_approver(), unseen=True)
         assert file.read_text() == "one\nTWO\nthree\n"
         owners = by_line(await person.blame("a.py"))
         assert owners[0] == owners[2] == "outside"
@@ -197,7 +197,7 @@ async def test_who_approved_is_reported(daemon: RunningDaemon) -> None:
         waiting = await alice.write_file("conftest.py", "one\n", mode="create")
         assert waiting.status == "waiting", waiting
         assert waiting.approval is not None
-        await person.approve(waiting.approval, approver=approver)
+        await person.approve(waiting.approval, approver=approver, unseen=True)
         blamed = await alice.blame("conftest.py")
         assert by_line(blamed) == ["alice"]
         assert (blamed.ranges[0].approver or "").startswith("person:")

@@ -334,7 +334,9 @@ async def test_an_agent_resolves_where_it_may_review_and_read(
                     waits = await rev.resolve_conflict(number, choice)
                     assert waits.status == "waiting"
                     assert (daemon.workspace / "a.txt").read_text() == held
-                    assert (await person.approve(waits.approval or "", approver=approver)).status == "applied"
+                    assert (
+                        await person.approve(waits.approval or "", approver=approver, unseen=True)
+                    ).status == "applied"
                     assert "two, bob" in (daemon.workspace / "a.txt").read_text()
                     assert (await person.list_conflicts()).conflicts == ()
                     return
@@ -356,7 +358,7 @@ async def test_a_resolution_that_waited_is_held_to_the_policy_of_the_day(base: P
                 waits = await rev.resolve_conflict(number, "proposed")
             daemon.write(RULE.format(action="review", verdict="deny"), {})
             await person.policy_reload(approver=approver)
-            assert (await person.approve(waits.approval or "", approver=approver)).status == "dropped"
+            assert (await person.approve(waits.approval or "", approver=approver, unseen=True)).status == "dropped"
             assert (daemon.workspace / "a.txt").read_text() == held
             assert (await one(person)).conflict == number
 

@@ -32,7 +32,7 @@ async def granted(daemon: RunningDaemon, answer: ChangeAnswer) -> None:
     """A person says yes to what waits."""
     assert answer.approval is not None, answer
     async with daemon.client() as person:
-        done = await person.approve(answer.approval, approver=await daemon.make_approver())
+        done = await person.approve(answer.approval, approver=await daemon.make_approver(), unseen=True)
         assert done.status == "applied", done
 
 

@@ -266,7 +266,7 @@ async def test_move_and_delete_wait_for_a_person_and_can_be_undone(daemon: Runni
     async with daemon.client("alice") as alice, daemon.client() as person:
         moving = await alice.move_file("a.txt", "deep/er/b.txt")
         assert moving.status == "waiting"
-        moved = await applied(await person.approve(moving.approval or "", approver=code_))
+        moved = await applied(await person.approve(moving.approval or "", approver=code_, unseen=True))
         assert (daemon.workspace / "deep/er/b.txt").read_text() == "one\n"
         assert not file.exists()
         await applied(await alice.edit_file("deep/er/b.txt", [Replacement(search="one", replace="two")]))
@@ -274,7 +274,7 @@ async def test_move_and_delete_wait_for_a_person_and_can_be_undone(daemon: Runni
         assert file.read_text() == "two\n"
 
         deleting = await alice.delete_file("a.txt")
-        deleted = await applied(await person.approve(deleting.approval or "", approver=code_))
+        deleted = await applied(await person.approve(deleting.approval or "", approver=code_, unseen=True))
         assert not file.exists()
         await applied(await alice.revert(deleted.change or ""))
         assert file.read_text() == "two\n"
@@ -288,17 +288,17 @@ async def test_a_grant_whose_base_moved_asks_again_or_becomes_a_conflict(daemon:
     async with daemon.client("alice") as alice, daemon.client() as person:
         waiting = await alice.edit_file("Makefile", [Replacement(search="step 3", replace="STEP 3")])
         (daemon.workspace / "Makefile").write_text("top:\n" + lines)
-        renewed = await person.approve(waiting.approval or "", approver=code_)
+        renewed = await person.approve(waiting.approval or "", approver=code_, unseen=True)
         assert renewed.status == "waiting"
         assert renewed.approval != waiting.approval
         assert (await alice.await_change(waiting.approval or "", timeout_s=0)).approval == renewed.approval
-        done = await applied(await person.approve(renewed.approval or "", approver=code_))
+        done = await applied(await person.approve(renewed.approval or "", approver=code_, unseen=True))
         assert (daemon.workspace / "Makefile").read_text() == "top:\n" + lines.replace("step 3", "STEP 3")
         assert done.approval == renewed.approval
 
         second = await alice.edit_file("Makefile", [Replacement(search="step 5", replace="STEP 5")])
         (daemon.workspace / "Makefile").write_text("all else\n")
-        conflict = await person.approve(second.approval or "", approver=code_)
+        conflict = await person.approve(second.approval or "", approver=code_, unseen=True)
         assert conflict.status == "conflict"
         assert (daemon.workspace / "Makefile").read_text() == "all else\n"
 

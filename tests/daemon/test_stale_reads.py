@@ -66,7 +66,7 @@ async def test_policy_may_put_it_before_a_person(daemon: RunningDaemon) -> None:
         (shown,) = (await person.approvals_list()).approvals
         assert "edits.stale_reads" in shown.rule
         assert "bob changed lines 5-5" in shown.rule
-        done = await person.approve(waiting.approval or "", approver=approver)
+        done = await person.approve(waiting.approval or "", approver=approver, unseen=True)
         assert done.status == "applied"
         assert [u.start for u in done.unseen] == [5], "what was asked is what was applied"
         await alice.read_file(NAME)

@@ -201,7 +201,7 @@ async def test_others_work_asks_a_person_once_for_all(daemon: RunningDaemon) -> 
         shown = await person.approvals_show(waiting.approval or "")
         assert set(shown.paths) == {"a.txt", "b.txt"}
         assert (shown.diff or "").count("+line 3") == 2
-        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver(), unseen=True)
         assert done.status == "applied"
         assert tree(daemon.workspace) == {"a.txt": TEXT, "b.txt": TEXT}
         await edit(alice, "a.txt", 3, "alice")
@@ -224,7 +224,7 @@ async def test_a_file_that_a_person_lets_be_renamed_keeps_its_lines(daemon: Runn
         shown = await person.approvals_show(waiting.approval or "")
         assert "rename from a.txt\nrename to moved.txt\n" in (shown.diff or "")
         assert "-line 3\n+bob\n" in (shown.diff or "")
-        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver(), unseen=True)
         assert done.status == "applied"
         by = {line: item.agent for item in (await bob.blame("moved.txt")).ranges for line in (item.start, item.end)}
         assert (by[3], by[9]) == ("bob", "alice")
@@ -241,10 +241,10 @@ async def test_what_a_hidden_name_held_is_not_shown_under_another(daemon: Runnin
         before = (await person.file_info("prod.env")).version_id
         gone = secret.replace("ZZSECRET", "gone")  # through the daemon: what others do to a secret is not kept
         waiting = await person.write_file("prod.env", gone, mode="truncate", base=before)
-        await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        await person.approve(waiting.approval or "", approver=await daemon.make_approver(), unseen=True)
         changed = (await person.file_info("prod.env")).version_id
         moving = await person.move_file("prod.env", "opts.txt")
-        await person.approve(moving.approval or "", approver=await daemon.make_approver())
+        await person.approve(moving.approval or "", approver=await daemon.make_approver(), unseen=True)
         preview = await spy.revert(changed or "", preview=True)
         assert "ZZSECRET" not in repr(preview)
         assert "ZZSECRET" not in repr(await spy.rollback(agent="outside", preview=True))
@@ -626,7 +626,7 @@ async def test_a_folder_whose_move_a_person_granted_goes_as_well(base: Path) -> 
         async with daemon.client("alice") as alice, daemon.client() as person:
             waiting = await alice.move_file("tree", "other")
             assert waiting.status == "waiting"
-            await person.approve(waiting.approval or "", approver=code)
+            await person.approve(waiting.approval or "", approver=code, unseen=True)
             assert (daemon.workspace / "other" / "inner" / "a.txt").read_text() == TEXT
             assert not (daemon.workspace / "tree").exists()
 

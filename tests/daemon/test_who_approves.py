@@ -90,7 +90,7 @@ async def test_a_rule_keeps_a_person_from_approving(base: Path) -> None:
             explained = await person.policy_explain("approve", "ci/build.py")
             assert (explained.verdict, explained.rule) == ("deny", "not the CI")
             assert (await person.policy_explain("approve", "docs/a.py")).verdict == "allow"
-            assert (await person.approve(docs, approver=code)).status == "applied"
+            assert (await person.approve(docs, approver=code, unseen=True)).status == "applied"
             assert (await person.approvals_show(ci)).state == "waiting"
 
 
@@ -113,6 +113,9 @@ async def test_a_review_agent_approves_where_a_rule_allows_it(base: Path) -> Non
                 assert await refusal(bot, operation, hidden) == "denied"  # not readable
                 assert await refusal(alice, operation, docs) == "not_permitted"
             assert (await bot.approve(docs)).status == "applied"
+            with pytest.raises(RemoteError) as unseen:
+                await bot.approve(more, unseen=True)
+            assert unseen.value.code == "approval_unseen"
             await bot.deny(more)
             assert not (daemon.workspace / "docs/b.py").exists()
             own = await asked(bot, "docs/own.py")
@@ -143,9 +146,12 @@ async def test_over_mcp_and_on_the_command_line(base: Path) -> None:
         async with daemon.client("alice") as alice:
             first, second = [await asked(alice, f"docs/{name}.py") for name in "ab"]
         talk = Talk(daemon, "critic", "mcp", token=token)
+        talk.call("approvals_show", approval=first)
+        assert "x = 1" in str(talk.answer())
         talk.call("approve", approval=first)
         assert '"status":"applied"' in str(talk.answer()).replace(" ", "").replace("\\", "")
         talk.close()
+        assert cli(daemon, "approvals", "show", second, ORCHESTRATOR_TOKEN=token)[0] == 0
         code, text = cli(daemon, "approvals", "approve", second, ORCHESTRATOR_TOKEN=token)
         assert code == 0, text
         assert (daemon.workspace / "docs/b.py").exists()

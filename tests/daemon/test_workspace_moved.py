@@ -71,6 +71,6 @@ async def test_what_a_person_approves_then_is_not_applied(daemon: RunningDaemon)
         waiting = await alice.delete_file("a.txt")
         moved(daemon.workspace)
         with pytest.raises(RemoteError) as refused:
-            await person.approve(waiting.approval or "", approver=approver)
+            await person.approve(waiting.approval or "", approver=approver, unseen=True)
         assert refused.value.code == "workspace_moved"
     assert (daemon.base / "elsewhere/a.txt").read_text() == "one\n"

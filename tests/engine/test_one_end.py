@@ -171,7 +171,7 @@ async def test_a_late_yes_to_a_choice_leaves_a_closed_conflict_as_it_is(services
     kept = ConflictResolved(conflict=seq, choice="current", by="person:q")
     await services.notes.append(Origin(), (f"conflict:{FILE}", kept))
     gate = ApproverGate(services.entropy, services.notes, services.state.identities)
-    yes = a.Approve(approval=show(request.seq), approver=await gate.create())
+    yes = a.Approve(approval=show(request.seq), approver=await gate.create(), unseen=True)
     services.background.tasks = tasks = anyio.create_task_group()
     async with tasks:
         answer = await ApprovalService(services, pipeline_of(services), gate).approve(
@@ -207,7 +207,7 @@ async def test_a_large_change_is_rebased_beside_the_event_loop(
 
     monkeypatch.setattr(services.workers, "run", counted)
     gate = ApproverGate(services.entropy, services.notes, services.state.identities)
-    yes = a.Approve(approval=show(recorded[0].seq), approver=await gate.create())
+    yes = a.Approve(approval=show(recorded[0].seq), approver=await gate.create(), unseen=True)
     answer = await ApprovalService(services, pipeline_of(services), gate).approve(
         PERSON, Call(operation=a.APPROVE, params=yes), yes
     )

@@ -157,7 +157,7 @@ SAMPLES: tuple[Event, ...] = (
         read_version=Seq(3),
         renews=Seq(5),
     ),
-    c.ApprovalGranted(approval=Seq(29), by="ada", expires_at=1_700_000_900_000),
+    c.ApprovalGranted(approval=Seq(29), by="ada", expires_at=1_700_000_900_000, digest=Checksum(A), unseen=True),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
     c.PolicyLoaded(digest=Checksum(A), source="policies/default.toml", rules=14),
@@ -219,6 +219,7 @@ SAMPLES: tuple[Event, ...] = (
     s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
     s.ApproverCodeRefused(pid=4242),
     s.ApproverSessionOpened(pid=4242),
+    c.ApprovalShown(approval=Seq(29), digest=Checksum(A), start="0:0", next="1:0", whole=True, unkept=(PATH,)),
 )
 
 GROWN: tuple[Event, ...] = (

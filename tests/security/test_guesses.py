@@ -84,6 +84,7 @@ class World:
         return str(self.agent.done("file_info", path=self.path)["version_id"])
 
     def person(self, operation: str, waiting: dict[str, Any]) -> None:
+        self.hostile.person.call("approvals_show", approval=waiting["approval"])
         self.hostile.person.call(operation, approval=waiting["approval"], approver=self.hostile.approver)
 
     def outside(self, content: bytes) -> None:

@@ -176,7 +176,7 @@ def test_what_holds_it_can_go_and_it_stays(daemon: HomeDaemon, operation: str) -
             daemon.approver = person.done("approver_create")["approver_code"]
         params = {"path": ".local"} if operation == "delete_file" else {"source": ".local", "destination": "there"}
         waiting = agent.done(operation, **params)
-        person.done("approve", approval=waiting["approval"], approver=daemon.approver)
+        person.done("approve", approval=waiting["approval"], approver=daemon.approver, unseen=True)
         assert agent.done("await_change", id=waiting["approval"], timeout_s=5)["status"] == "applied"
     assert not (share / "x.txt").exists()
     assert kept(daemon) == before

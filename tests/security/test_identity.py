@@ -294,7 +294,7 @@ def test_the_approver_code_is_made_once(hostile: HostileWorkspace) -> None:
 
 
 def test_61_a_yes_is_used_once(hostile: HostileWorkspace, waiting: str) -> None:
-    granted = hostile.person.done("approve", approval=waiting, approver=hostile.approver)
+    granted = hostile.person.done("approve", approval=waiting, approver=hostile.approver, unseen=True)
     assert granted["status"] == "applied"
     (hostile.work / "Makefile").write_text("mine:\n")
     for operation in ("approve", "deny"):
@@ -309,7 +309,8 @@ def test_61_a_no_stays_a_no(hostile: HostileWorkspace, waiting: str) -> None:
         again = hostile.refused(
             operation, "approval_closed", caller=hostile.person, approval=waiting, approver=hostile.approver
         )
-        assert again.error["message"] == f"{waiting} does not wait any more: denied"
+        assert again.error["message"].startswith(f"{waiting} does not wait any more: person:")
+        assert again.error["message"].endswith(" denied it")
         assert "yes" not in again.error["hint"]
     assert hostile.agent.done("await_change", id=waiting, timeout_s=0)["status"] == "denied"
 
@@ -317,7 +318,7 @@ def test_61_a_no_stays_a_no(hostile: HostileWorkspace, waiting: str) -> None:
 def test_61_a_yes_does_not_reach_another_change(hostile: HostileWorkspace, waiting: str) -> None:
     other = hostile.agent.done("write_file", path="Makefile", content="evil:\n", mode="create")
     assert other["approval"] != waiting
-    hostile.person.done("approve", approval=waiting, approver=hostile.approver)
+    hostile.person.done("approve", approval=waiting, approver=hostile.approver, unseen=True)
     assert (hostile.work / "Makefile").read_text() == "all:\n"
     assert other["approval"] in [item["approval"] for item in hostile.person.done("approvals_list")["approvals"]]
     hostile.person.call("deny", approval=other["approval"], approver=hostile.approver)
@@ -342,7 +343,7 @@ def test_61_a_yes_after_the_base_moved(hostile: HostileWorkspace, now: str | Non
         asked = hostile.agent.done("write_file", path="setup.py", content="evil\n", mode="create")
         target.write_text(now)
     with hostile.untouched():
-        answer = hostile.person.done("approve", approval=asked["approval"], approver=hostile.approver)
+        answer = hostile.person.done("approve", approval=asked["approval"], approver=hostile.approver, unseen=True)
     assert answer["status"] in ("conflict", "dropped", "waiting")
     assert answer.get("success", False) is False
     hostile.refused(

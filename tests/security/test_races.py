@@ -152,7 +152,9 @@ def test_29_a_directory_is_exchanged_while_a_person_decides(
                 "write_file", path=f"room/Makefile.{turn}/Makefile", mode="create", content="x\n"
             )
             if asked.code is None:
-                hostile.person.call("approve", approval=asked.result["approval"], approver=hostile.approver)
+                hostile.person.call(
+                    "approve", approval=asked.result["approval"], approver=hostile.approver, unseen=True
+                )
     assert [item.name for item in (hostile.base / "trap").iterdir()] == ["f.txt"]
 
 
@@ -162,7 +164,7 @@ def test_29_one_exchange_while_a_person_decides(hostile: HostileWorkspace, arena
     asked = hostile.agent.done("write_file", path="room/setup.py", mode="create", content="x\n")
     room.rename(hostile.work / "kept")
     way_out.rename(room)
-    answer = hostile.person.call("approve", approval=asked["approval"], approver=hostile.approver)
+    answer = hostile.person.call("approve", approval=asked["approval"], approver=hostile.approver, unseen=True)
     assert answer.code is not None or not answer.result.get("success", False), answer.raw
     assert [item.name for item in (hostile.base / "trap").iterdir()] == ["f.txt"]
     room.rename(way_out)

@@ -143,7 +143,7 @@ def test_writing_waits_without_a_diff(hostile: HostileWorkspace, secret: str, mo
 
 def test_what_a_person_granted_is_not_shown_to_the_agent(hostile: HostileWorkspace, secret: str) -> None:
     waiting = hostile.agent.done("write_file", path=secret, content="mine=2\n", mode="append", request_id=f"r-{secret}")
-    hostile.person.done("approve", approval=waiting["approval"], approver=hostile.approver)
+    hostile.person.done("approve", approval=waiting["approval"], approver=hostile.approver, unseen=True)
     assert (hostile.work / secret).read_text() == CONTENT + "mine=2\n"
     done = kept(hostile.agent.call("await_change", id=waiting["approval"], timeout_s=5))
     assert (done.result["status"], "diff" in done.result) == ("applied", False)

@@ -43,7 +43,7 @@ class Place:
         return str(self.agent.done("file_info", path=".env")["version_id"])
 
     def decided(self, waiting: dict[str, Any]) -> dict[str, Any]:
-        self.person.done("approve", approval=waiting["approval"], approver=self.approver)
+        self.person.done("approve", approval=waiting["approval"], approver=self.approver, unseen=True)
         return self.agent.done("await_change", id=waiting["approval"], timeout_s=5)
 
     def kept(self, content: bytes) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
-from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, checksum_of
 from orchestrator.core.content import Region, ThreeWay
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
@@ -85,6 +85,22 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     read_version: Seq | None = None  # set for a read; 0: for the names and facts of a path, whatever its version
     renews: Seq | None = None  # the expired request that this one follows
 
+    @property
+    def digest(self) -> Checksum:
+        """Of all that a yes would be for."""
+        return checksum_of(self.paths, self.directories, self.permissions, self.read_version)
+
+
+class ApprovalShown(Event, frozen=True, kw_only=True, tag="approval_shown"):
+    """A page of a request was shown to somebody who may decide on it: the envelope's agent."""
+
+    approval: Seq
+    digest: FromContent[Checksum]  # of all that the request would do
+    start: str = ""  # where the page begins; "": at the beginning
+    next: str = ""  # where the next one does; "": this was the last
+    whole: bool = False  # with this page, all of the request was shown to that agent
+    unkept: tuple[WorkspacePath, ...] = ()  # files of this page whose contents are kept no more
+
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
     """A person said yes, once."""
@@ -94,6 +110,8 @@ class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
     approval: Seq
     by: str
     expires_at: int | None = None  # ms since the epoch: until then what it lets its agent see is shown; None: a change
+    digest: FromContent[Checksum | None] = None  # of what was granted, as `ApprovalShown` has it
+    unseen: bool = False  # who granted it had not been shown all of it, and said so
 
 
 class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):

@@ -16,6 +16,7 @@ from orchestrator.core.events.conflicts import (
     ApprovalExpired,
     ApprovalGranted,
     ApprovalRequested,
+    ApprovalShown,
     ConflictExpired,
     ConflictFound,
     ConflictRebased,
@@ -44,6 +45,14 @@ _Wish = tuple[AgentName | None, Action, WorkspacePath, Seq]
 """Who asks to see what: by which action, of which path, at which version."""
 
 
+class Showing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far somebody was shown a request, page after page from its beginning."""
+
+    to: AgentName | None
+    next: str = ""  # where the next page begins
+    whole: bool = False
+
+
 class Approval(msgspec.Struct, frozen=True):
     """One request for a yes."""
 
@@ -58,6 +67,7 @@ class Approval(msgspec.Struct, frozen=True):
     successor: Seq | None = None  # the request or conflict that took its place
     until: int | None = None  # ms since the epoch: how long a granted read may be done
     own_version: Seq | None = None  # the last one that its agent made of the version that it was shown
+    shown: tuple[Showing, ...] = ()
 
     @property
     def of_read(self) -> bool:
@@ -73,6 +83,10 @@ class Approval(msgspec.Struct, frozen=True):
     def stream(self) -> str:
         """Of its events."""
         return f"approval:{self.request.paths[0].path}"
+
+    def shown_to(self, agent: AgentName | None) -> Showing:
+        """How far an agent was shown it."""
+        return next((each for each in self.shown if each.to == agent), Showing(agent))
 
 
 class Review(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -129,7 +143,7 @@ class Pending(Projection):
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired),
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, ApprovalShown),
             *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
             *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
@@ -197,7 +211,7 @@ class Pending(Projection):
         """Changes whose bytes were not written."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912, PLR0915  # one case for each kind of event
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
         seq, event = recorded.seq, recorded.event
         match event:
             case ApprovalRequested():
@@ -206,12 +220,8 @@ class Pending(Projection):
                 self._reads |= dict.fromkeys(_wishes(asked), seq)
                 if event.renews is not None:
                     self._turn(event.renews, successor=seq)
-            case ApprovalGranted(approval=approval, expires_at=until):
-                self._turn(approval, state="granted", until=until)
-            case ApprovalDenied(approval=approval):
-                self._turn(approval, state="denied")
-            case ApprovalExpired(approval=approval, cause=cause):
-                self._turn(approval, state="expired", cause=cause)
+            case ApprovalShown() | ApprovalGranted() | ApprovalDenied() | ApprovalExpired():
+                self._answer(event, recorded.agent)
             case ConflictFound():
                 found = msgspec.structs.replace(event, provenance=event.provenance.without_reason())
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, found)
@@ -272,6 +282,29 @@ class Pending(Projection):
         known = self._approvals.get(seq)
         if known is not None:
             self._approvals[seq] = msgspec.structs.replace(known, **changes)
+
+    def _answer(
+        self, event: ApprovalShown | ApprovalGranted | ApprovalDenied | ApprovalExpired, agent: AgentName | None
+    ) -> None:
+        """What people did with a request."""
+        match event:
+            case ApprovalShown():
+                self._show(event, agent)
+            case ApprovalGranted(approval=approval, expires_at=until):
+                self._turn(approval, state="granted", until=until)
+            case ApprovalDenied(approval=approval):
+                self._turn(approval, state="denied")
+            case ApprovalExpired(approval=approval, cause=cause):
+                self._turn(approval, state="expired", cause=cause)
+
+    def _show(self, event: ApprovalShown, agent: AgentName | None) -> None:
+        known = self._approvals.get(event.approval)
+        if known is None:
+            return
+        before = known.shown_to(agent)
+        goes_on = event.start in ("", before.next) and not event.unkept
+        after = Showing(agent, event.next if goes_on else before.next, event.whole or before.whole)
+        self._turn(event.approval, shown=(*(each for each in known.shown if each.to != agent), after))
 
     def _close(self, seq: Seq, **changes: Any) -> None:
         known = self._conflicts.get(seq)

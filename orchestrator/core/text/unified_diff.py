@@ -90,8 +90,8 @@ def unified(
     added, removed = counts(hunks)
     groups = _grouped(hunks, 2 * context)
     wholes = [_with_context(group, context, len(before)) for group in groups]
-    heads = _Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")
-    rows = chain(heads, chain.from_iterable(_rows(before, after, *pair) for pair in zip(wholes, groups, strict=True)))
+    names = _Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")
+    rows = chain(names, chain.from_iterable(_rows(before, after, *pair) for pair in zip(wholes, groups, strict=True)))
     made: list[_Row] = []  # those that there is room for, and the next one
 
     def cost(row: _Row) -> tuple[int, int]:
@@ -207,42 +207,47 @@ class FilePatch(UnifiedDiff, frozen=True):
     total_lines: int = 0
 
 
-def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3) -> FilePatch:
+def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3, compared: bool = True) -> FilePatch:
     """The patch between two states of a file, None where it is absent on one side; two paths make it a rename.
 
-    A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Cost: that of `diff`.
+    A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Not `compared`: all lines of
+    one, then all of the other. Cost: that of `diff`, or of a pass over both.
     """
-    heads = [f"{head}\n" for head in _heads(old, new)]
+    lines = [f"{head}\n" for head in heads(old, new)]
     if old is not None and new is not None and old.data == new.data:
-        return FilePatch("".join(heads) if len(heads) > 1 else "")
+        return FilePatch("".join(lines) if len(lines) > 1 else "")
     before, after = _side(old), _side(new)
     if before is None or after is None:
         names = [quoted(f"{side}/{state.path}") if state else "/dev/null" for side, state in (("a", old), ("b", new))]
-        return FilePatch(f"{''.join(heads)}Binary files {names[0]} and {names[1]} differ\n", binary=True)
-    body = unified(before, after, context=context)
+        return FilePatch(f"{''.join(lines)}Binary files {names[0]} and {names[1]} differ\n", binary=True)
+    hunks = None
+    if not compared:
+        before, after = (Side(side.path, _ended(side)) for side in (before, after))
+        hunks = [LineHunk(0, len(before.lines), 0, len(after.lines))]
+    body = unified(before, after, context=context, hunks=hunks)
     alike = new is not None and b"\r" not in new.data.replace(b"\r\n", b"")
     shown = tuple(span for span in body.shown if alike and span.end >= span.start)
-    return FilePatch("".join(heads) + body.text, body.added, body.removed, shown, total_lines=len(after.lines))
+    return FilePatch("".join(lines) + body.text, body.added, body.removed, shown, total_lines=len(after.lines))
 
 
-def _heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
+def heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
     """The first has the names; more follow where something happened besides the lines."""
     names = [state.path for state in (old, new) if state is not None]
     yield f"diff --git {quoted(f'a/{names[0]}')} {quoted(f'b/{names[-1]}')}"
     if old is None and new is not None:
-        yield f"new file mode {_git_mode(new)}"
+        yield f"new file mode {git_mode(new)}"
     elif new is None and old is not None:
-        yield f"deleted file mode {_git_mode(old)}"
+        yield f"deleted file mode {git_mode(old)}"
     elif old is not None and new is not None:
-        if _git_mode(old) != _git_mode(new):
-            yield f"old mode {_git_mode(old)}"
-            yield f"new mode {_git_mode(new)}"
+        if git_mode(old) != git_mode(new):
+            yield f"old mode {git_mode(old)}"
+            yield f"new mode {git_mode(new)}"
         if old.path != new.path:
             yield f"rename from {quoted(old.path)}"
             yield f"rename to {quoted(new.path)}"
 
 
-def _git_mode(state: FileState) -> str:
+def git_mode(state: FileState) -> str:
     """Git knows whether the owner may execute a file, and no more."""
     return "100755" if state.mode & 0o100 else "100644"
 

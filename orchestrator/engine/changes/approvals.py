@@ -8,28 +8,26 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow, Approve, Deny
+from orchestrator.api.administration import Approve, Deny
 from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.conflicts.resolution import ConflictClosed
-from orchestrator.core.decisions.approvals import authorize_agent
 from orchestrator.core.decisions.commands import Rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, NewContent
-from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
+from orchestrator.core.errors import CallerError, Denied, NothingToChange
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalExpired,
     ApprovalGranted,
-    ApprovalRequested,
     ExpiryCause,
 )
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Approval
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.approval_inbox import ApprovalInbox, check_seen
 from orchestrator.engine.changes.conflict_recorder import found_of
 from orchestrator.engine.changes.effects import new_blobs
 from orchestrator.engine.changes.pipeline import ChangePipeline, rules
@@ -41,54 +39,38 @@ from orchestrator.ports.workspace import ChangedMeanwhile
 
 TRIES = 3
 
-LISTED_PATHS = 10
-"""Of one approval in a list."""
-
-APPROVAL_DIFF_LINES = 20_000
-"""Of one approval shown by itself: a person sees what the yes is for. Answers have a limit of bytes, too."""
-
 MOST_NAMED = 5
 """Files that a message names."""
 
 
 class ApprovalService:
-    """The inbox of changes that wait."""
+    """Answers to changes that wait, and what follows from them."""
 
     def __init__(self, services: Services, pipeline: ChangePipeline, gate: ApproverGate) -> None:
         self._s, self._pipeline, self._gate = services, pipeline, gate
-        self._answers, self._rules = pipeline.answers, pipeline.rules
-
-    async def approvals_list(self, caller: Caller, call: Call, params: ApprovalsList) -> Approvals:
-        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
-        waiting = [
-            item for item in self._s.state.pending.waiting() if caller.is_person or self._may_answer(caller, item)
-        ]
-        left = [item for item in waiting if item.seq > after]
-        page = left[: params.limit]
-        return Approvals(
-            approvals=tuple([await self._info(item, whole=False) for item in page]),
-            total=len(waiting),
-            cursor=show(page[-1].seq) if len(left) > len(page) else None,
-        )
-
-    async def approvals_show(self, caller: Caller, call: Call, params: ApprovalsShow) -> ApprovalInfo:
-        approval = self._find(params.approval, waiting=False)
-        if not caller.is_person:
-            self._authorize(caller, approval)
-        return await self._info(approval, whole=True)
+        self._answers, self._rules, self.inbox = pipeline.answers, pipeline.rules, ApprovalInbox(services)
 
     async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
+        unseen = ""
         async with self._answering(caller, params) as approval:
             now = self._s.clock.now_ms()
             if approval.request.expires_at <= now:
                 await self._expire_due(approval, "timeout")
             else:
+                unseen = check_seen(approval, caller.agent, unseen=params.unseen and caller.is_person)
                 until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
-                granted = ApprovalGranted(approval=approval.seq, by=caller.agent, expires_at=until)
+                granted = ApprovalGranted(
+                    approval=approval.seq,
+                    by=caller.agent,
+                    expires_at=until,
+                    digest=approval.request.digest,
+                    unseen=bool(unseen),
+                )
                 await self._s.notes.append(caller.origin(call), (approval.stream, granted))
                 if not approval.of_read:
                     await self._apply(approval)
-        return await self._answers.of(approval.seq, shows=partial(self._shows, caller))
+        answer = await self._answers.of(approval.seq, shows=partial(self.inbox.shows, caller))
+        return msgspec.structs.replace(answer, warnings=(*filter(None, (unseen,)), *answer.warnings))
 
     async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
         async with self._answering(caller, params) as approval:
@@ -128,7 +110,7 @@ class ApprovalService:
         if conflict is not None and conflict.state != "open":
             await self._expire_due(approval, "error", ConflictClosed(conflict).message)
             return
-        reason = await self._reason(approval.seq)
+        reason = await self.inbox.reason(approval.seq)
         provenance = msgspec.structs.replace(request.provenance, approval=approval.seq, reason=reason)
         for _ in range(TRIES):
             try:
@@ -248,84 +230,13 @@ class ApprovalService:
         """
         if caller.is_person:
             await self._gate.check(caller, params.approver)
-        approval = self._find(params.approval, waiting=True)
-        self._authorize(caller, approval)
+        approval = await self.inbox.find(params.approval, waiting=True)
+        self.inbox.authorize(caller, approval)
         async with self._s.locks.alone(item.path for item in approval.request.paths):
-            yield self._find(params.approval, waiting=True)
-
-    def _authorize(self, caller: Caller, approval: Approval) -> None:
-        """By the present policy, for every path of the request. Raises Denied, NotPermitted."""
-        conflict = self._s.state.pending.conflict(approval.request.provenance.resolves or 0)
-        names = conflict.found.names if conflict is not None else ()
-        changed = {name for item in approval.request.paths for name in (item.path, item.moved_from) if name}
-        paths = sorted(changed.union(names))
-        for path in paths:
-            self._s.permissions.permit(caller, "approve", path, on_disk=True)
-        if not caller.is_person:
-            unread = [path for path in paths if not self._s.permissions.readable(caller, path)]
-            authorize_agent(approval, caller.agent, unread)
-
-    def _shows(self, caller: Caller, path: WorkspacePath) -> bool:
-        """People see what they decide on."""
-        return caller.is_person or self._s.permissions.readable(caller, path)
-
-    def _may_answer(self, caller: Caller, approval: Approval) -> bool:
-        try:
-            self._authorize(caller, approval)
-        except CallerError:
-            return False
-        return True
-
-    def _find(self, raw: p.Version, *, waiting: bool) -> Approval:
-        number = parse_seq(raw, parameter="approval")
-        approval = self._s.state.pending.approval(number)
-        if approval is None:
-            raise VersionUnknown(f"{show(number)} is no approval", hint="`orchestrator approvals list` shows them.")
-        if waiting and approval.state != "waiting":
-            raise ApprovalClosed(
-                f"{show(number)} does not wait any more: {approval.state}",
-                details={"approval": show(number), "state": approval.state},
-            )
-        return approval
-
-    async def _info(self, approval: Approval, *, whole: bool) -> ApprovalInfo:
-        paths, diff, truncated = approval.request.paths, None, False
-        if whole and not approval.of_read:
-            diff, truncated = await self._answers.diffs.of(paths, max_lines=APPROVAL_DIFF_LINES, whole=True)
-        known = self._s.state.registry.get
-        entries = {item: known(item.path) for item in paths if not approval.of_read}
-        changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
-        return ApprovalInfo(
-            approval=show(approval.seq),
-            state=approval.state,
-            operation=approval.request.provenance.operation,
-            paths=tuple(item.path for item in (paths if whole else paths[:LISTED_PATHS])),
-            path_count=len(paths),
-            agent=approval.agent,
-            session=approval.session,
-            since=approval.at,
-            expires_at=approval.request.expires_at,
-            rule=approval.request.rule,
-            reason=await self._reason(approval.seq),
-            diff=diff,
-            diff_truncated=truncated,
-            changed_since=tuple(changed),
-        )
-
-    async def _reason(self, seq: Seq) -> str:
-        request = await self._s.notes.event(seq, ApprovalRequested)
-        return request.provenance.reason if request is not None else ""
+            yield await self.inbox.find(params.approval, waiting=True)
 
     def _origin(self, approval: Approval) -> Origin:
         return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)
-
-
-class ApprovalClosed(
-    CallerError,
-    code="approval_closed",
-    hint="A request is answered once, and the answer is for one change; a new change asks anew.",
-):
-    """The request was answered, used or expired before."""
 
 
 def _differs(item: PathChange, found: Facts) -> bool:
