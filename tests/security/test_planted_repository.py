@@ -139,7 +139,7 @@ def test_a_granted_change_and_another_do_not_complete_it_between_them(hostile: H
         directory = f"granted{at}"
         assert written(hostile, directory, "objects")["status"] == "applied"
         made = hostile.agent.done("write_file", path=f"{directory}/refs/Makefile", content="x\n", mode="create")
-        grant = {"approval": made["approval"], "approver": hostile.approver}
+        grant = {"approval": made["approval"], "approver": hostile.approver, "unseen": True}
         head = {"path": f"{directory}/HEAD", "content": HEAD, "mode": "create"}
         for line, method, params in ((hostile.person, "approve", grant), (hostile.agent, "write_file", head)):
             line.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).encode())

@@ -5,9 +5,10 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 - `context.py`: the global options, the connection, the terminal, how an answer is printed. Begin here.
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
-- `files.py` (looking and changing), `conflicts.py`, `journal.py` (events, export, checkpoints, the past as a folder),
+- `files.py` (looking and changing), `approvals.py`, `conflicts.py`, `journal.py` (events, export, checkpoints, the past
+  as a folder),
   `policies.py`, `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
-- `new_folder.py`: the folder that a command makes and fills.
+- `new_folder.py`: the folder that a command makes and fills; `pager.py`: how a long answer is shown.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import click
 
 from orchestrator.api.framing import Refusal, refusal
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.clients.cli import conflicts, daemon, files, journal, policies
+from orchestrator.clients.cli import approvals, conflicts, daemon, files, journal, policies
 from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
@@ -53,7 +54,9 @@ def orchestrator() -> None:
 def _assemble() -> None:
     """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
     groups = {name: click.Group(name, help=about) for name, about in GROUPS.items()}
-    by_hand = (each for module in (daemon, files, conflicts, journal, policies) for each in vars(module).values())
+    by_hand = (
+        each for module in (daemon, files, approvals, conflicts, journal, policies) for each in vars(module).values()
+    )
     for command in (*groups.values(), *by_hand, *map(OperationCommand, OPERATIONS)):
         if isinstance(command, click.Command) and command.name:
             *above, name = command.name.split()

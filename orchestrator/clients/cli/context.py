@@ -20,6 +20,7 @@ from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.session_operations import LeaseAnswer
 from orchestrator.clients import render
+from orchestrator.clients.cli.pager import paged
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.running_daemon import WorkspaceDaemon
 from orchestrator.core.characters import shows
@@ -84,8 +85,10 @@ class Settings:
         if self.json:
             echo_json(result)
         else:
-            for line in render.rendered(result) if lines is None else lines:
-                echo(line)
+            lines = render.rendered(result) if lines is None else lines
+            if getattr(result, "diff", None) is None or not paged(lines := [*lines]):
+                for line in lines:
+                    echo(line)
             for warning in () if isinstance(result, r.ChangeAnswer) else getattr(result, "warnings", ()):
                 echo(f"note: {escaped(render.for_people(warning))}", err=True)
         return exit_code(result)
@@ -99,10 +102,16 @@ class Settings:
                 echo(line, err=True)
         return _CODES.get(refusal.code, REFUSED)
 
+    @property
+    def is_person(self) -> bool:
+        """Whether it is a person who calls, not an agent."""
+        caller = self._caller()
+        return not caller.agent and not caller.token
+
     def approver(self) -> str | None:
         """The approver code: asked of the person; an agent's call goes without, unless the environment has it."""
-        caller, given = self._caller(), os.environ.get("ORCHESTRATOR_APPROVER")
-        if given or caller.agent or caller.token:
+        given = os.environ.get("ORCHESTRATOR_APPROVER")
+        if given or not self.is_person:
             return given
         if not has_terminal():
             raise ApproverCodeNeeded("this needs the approver code, and there is no terminal to ask on")
@@ -135,6 +144,11 @@ class Settings:
         session = seen("ORCHESTRATOR_SESSION")
         login = None if session else terminal_login()
         return Caller(self.agent or seen("ORCHESTRATOR_AGENT"), token, session, login=login)
+
+
+def on_a_terminal() -> bool:
+    """Whether a person reads what is printed, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def has_terminal() -> bool:

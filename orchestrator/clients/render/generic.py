@@ -86,7 +86,7 @@ _PHRASES = {
     "removed": "-{}",
     "token": "token: {}",
 }
-_QUIET = set("ok complete unread cursor total truncated next diff diff_truncated moved warnings".split())
+_QUIET = set("ok complete unread cursor total truncated next diff diff_truncated shown_whole moved warnings".split())
 """Members that are shown in a form of their own, or that only programs need."""
 
 
