@@ -72,7 +72,9 @@ class ApprovalsShow(p.Params, frozen=True):
 
 class Approve(p.Approving, frozen=True):
     approval: ApprovalText
-    unseen: Annotated[bool, Meta(description="Approve also what was not shown to you.")] = False
+    unseen: Annotated[
+        bool, Meta(description="Approve also what was not shown to you.", extra_json_schema={p.OPERATOR_ONLY: True})
+    ] = False
 
 
 class Deny(p.Approving, frozen=True):

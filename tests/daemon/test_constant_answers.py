@@ -15,7 +15,10 @@ from orchestrator.clients.stdio_proxy.messages import read_message as said_by
 from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 
-NOT_OFFERED = {"search_content": {"mode"}} | {name: {"approver"} for name in ("resolve_conflict", "approve", "deny")}
+NOT_OFFERED = {name: {"approver"} for name in ("resolve_conflict", "deny")} | {
+    "search_content": {"mode"},
+    "approve": {"approver", "unseen"},
+}
 """What models are not told of: it has one value, or is a person's to send."""
 
 KINDS = [(name, structured) for name in ("core", "full") for structured in (False, True)]
