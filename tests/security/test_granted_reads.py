@@ -68,6 +68,7 @@ async def test_the_same_call_shows_it_after_the_yes(base: Path, operation: str, 
             await bob.read_file(PATH)
             number = await asked(alice, operation, **parameters)
             assert await asked(alice, operation, **parameters) == number
+            assert (await person.approvals_show(number)).shown_whole
             answer = await person.approve(number, approver=code)
             assert (answer.status, answer.success) == ("granted", True)
             for _ in range(2):  # a large file takes more calls than one
@@ -83,7 +84,7 @@ async def test_await_change_shows_it_and_it_can_be_edited_then(base: Path) -> No
             assert (waiting.status, waiting.diff) == ("waiting", None)
             assert waiting.approval is not None
             assert (await alice.await_change(waiting.approval, timeout_s=0)).status == "still_waiting"
-            await person.approve(waiting.approval, approver=code)
+            await person.approve(waiting.approval, approver=code, unseen=True)
             shown = await alice.await_change(waiting.approval)
             assert shown.status == "granted"
             assert "line 7" in (shown.shown or "")
@@ -102,7 +103,7 @@ async def test_a_yes_is_for_one_version_and_one_agent(base: Path) -> None:
         code = await daemon.make_approver()
         async with daemon.client() as person, daemon.client("bob") as bob, daemon.client("alice") as alice:
             first = await asked(alice, "read_file", path=PATH)
-            await person.approve(first, approver=code)
+            await person.approve(first, approver=code, unseen=True)
             seen = (await alice.read_file(PATH)).version_id
             await bob.edit_file(PATH, [Replacement(search="line 8", replace="line 8, secretly")])
             assert (await alice.read_file(PATH, at=seen)).total_lines == 8
@@ -120,7 +121,7 @@ async def test_it_runs_out(base: Path) -> None:
         code = await daemon.make_approver()
         async with daemon.client() as person, daemon.client("alice") as alice:
             first = await asked(alice, "read_file", path=PATH)
-            await person.approve(first, approver=code)
+            await person.approve(first, approver=code, unseen=True)
             async with person.subscribe(after=first, kinds=("approval_expired",)) as events:
                 assert (await anext(aiter(events))).event["approval"] == int(first[1:])
             assert await asked(alice, "read_file", path=PATH) != first
@@ -132,7 +133,7 @@ async def test_a_yes_outlives_a_restart(base: Path) -> None:
     with running(base):
         code = await daemon.make_approver()
         async with daemon.client() as person, daemon.client("alice") as alice:
-            await person.approve(await asked(alice, "read_file", path=PATH), approver=code)
+            await person.approve(await asked(alice, "read_file", path=PATH), approver=code, unseen=True)
     with running(base):
         async with daemon.client("alice") as alice:
             assert (await alice.read_file(PATH)).total_lines == 8
