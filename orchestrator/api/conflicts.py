@@ -81,6 +81,7 @@ class ConflictInfo(r.Result, frozen=True, kw_only=True):
 class Conflicts(r.Result, frozen=True, kw_only=True):
     conflicts: tuple[ConflictInfo, ...] = ()  # oldest first
     total: int  # that wait, on all pages
+    unlisted: int = 0  # further ones, about files that the caller may not list
     cursor: str | None = None
 
 

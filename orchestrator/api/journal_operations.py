@@ -70,6 +70,7 @@ class JournalPage(r.Result, frozen=True, kw_only=True):
     head: str  # the newest event of the journal, whoever may see it
     entries: tuple[JournalEntry, ...] = ()
     cursor: str | None = None
+    unlisted: int = 0  # further ones on this page, about files that the caller may not list
     partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
 
 
@@ -77,7 +78,7 @@ JOURNAL_QUERY = Operation(
     "journal_query",
     JournalQuery,
     JournalPage,
-    "Events of the journal, newest first: your own session's, or all of them for a person.",
+    "Events of the journal, newest first: your own session's, more where policy says so; all for a person.",
     raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     command="journal query",
 )

@@ -642,7 +642,7 @@ class OperationMethods:
         limit: int = 50,
         cursor: str | None = None,
     ) -> orchestrator.api.journal_operations.JournalPage:
-        """Events of the journal, newest first: your own session's, or all of them for a person.
+        """Events of the journal, newest first: your own session's, more where policy says so; all for a person.
 
         path: Only events about this path.
         agent: Only this agent's; 'outside': only external changes.

@@ -6,13 +6,14 @@ does not ask policy has nothing to show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from orchestrator.core.change import PathChange, PermissionCheck, Provenance
-from orchestrator.core.errors import ApprovalRequired, escaped
+from orchestrator.core.errors import ApprovalRequired, Denied, escaped, plural
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Allow, Deny, NeedApproval
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
@@ -81,7 +82,7 @@ class AccessGate:
         """Access to what is known of one path, and to a directory's names. Raises Denied, ApprovalRequired."""
         asks = self._asks(caller, ("list",), path, directory=directory)
         access = NameAccess(self, caller, call, path, asks)
-        if asks:
+        if asks and not self.lists(caller, path):
             access.approval = await self.require(caller, call, path, asks, WHATEVER, None)
         return access
 
@@ -160,10 +161,34 @@ class AccessGate:
                 asks[action] = verdict
         return asks
 
+    def lists(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the caller may know of a path without asking any more; a yes to a directory is to all in it."""
+        verdict = self._permissions.verdict(caller, "list", path)
+        if not isinstance(verdict, NeedApproval):
+            return isinstance(verdict, Allow)
+        return any(self._granted(caller, "list", name, WHATEVER) for name in (path, *ancestors(path)))
+
+    def asks_to_list(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether it takes a person's yes to let the caller know of a path, and nobody said it yet."""
+        verdict = self._permissions.verdict(caller, "list", path)
+        return isinstance(verdict, NeedApproval) and not self.lists(caller, path)
+
+    def refuse_unlisted(self, caller: Caller, paths: Iterable[WorkspacePath], what: str) -> None:
+        """Of what the caller did not name itself. Raises Denied, without the names."""
+        hidden = sum(not self.lists(caller, path) for path in paths)
+        if hidden:
+            raise Denied(
+                f"{what} {plural(hidden, 'file')} whose names are not shown",
+                hint="Name the paths that you mean. list_files of a folder asks for its names, where policy says so.",
+            )
+
     def shows(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the present content may be shown without asking anybody any more."""
         verdict, entry = self._permissions.verdict(caller, "read", path), self._registry.get(path)
         if not isinstance(verdict, NeedApproval) or entry is None:
             return isinstance(verdict, Allow)
-        found = self._pending.read_request(caller.agent, "read", path, entry.version, self._clock.now_ms())
+        return self._granted(caller, "read", path, entry.version)
+
+    def _granted(self, caller: Caller, action: Showing, path: WorkspacePath, version: Seq) -> bool:
+        found = self._pending.read_request(caller.agent, action, path, version, self._clock.now_ms())
         return found is not None and found.state == "granted"

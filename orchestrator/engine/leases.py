@@ -87,15 +87,15 @@ class Leases:
                 return LeaseOverlap(leases, warnings)
             case "deny" | "queue":
                 path, lease = met[0]
-                raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
+                raise await self.refusal(caller, _held(path, lease), [lease for _, lease in met], path=path)
             case _:
                 assert_never(rule)
 
     async def refusal(
-        self, message: str, leases: Iterable[Lease], *, path: WorkspacePath | None = None
+        self, caller: Caller, message: str, leases: Iterable[Lease], *, path: WorkspacePath | None = None
     ) -> PathReserved:
         """The refusal of what these leases keep out; `details` has all of them."""
-        clashes = await self.infos(dict.fromkeys(leases))
+        clashes = await self.infos(dict.fromkeys(leases), caller)
         details = {"clashes": msgspec.to_builtins(clashes)}
         return PathReserved(message, details=details if path is None else {"path": path, **details})
 
@@ -108,17 +108,25 @@ class Leases:
         """The leases that hold now, oldest first."""
         return self._s.state.leases.live(self._s.clock.now_ms())
 
-    async def infos(self, leases: Iterable[Lease]) -> tuple[LeaseInfo, ...]:
-        """Leases as answers show them, each with its reason."""
-        return tuple([await self._info(lease) for lease in leases])
+    async def infos(self, leases: Iterable[Lease], caller: Caller) -> tuple[LeaseInfo, ...]:
+        """Leases as answers show them, each with its reason; without others' globs that the caller may not list."""
+        return tuple([await self._info(lease, caller) for lease in leases])
 
-    async def _info(self, lease: Lease) -> LeaseInfo:
+    def _globs(self, lease: Lease, caller: Caller) -> tuple[str, ...]:
+        """A glob is judged as it is written: what it names, or the folder that it is in."""
+        if caller.is_person or lease.agent == caller.agent:
+            return lease.globs
+        return tuple(
+            glob for glob in lease.globs if self._s.access.lists(caller, WorkspacePath(glob.lstrip("!").strip("/")))
+        )
+
+    async def _info(self, lease: Lease, caller: Caller) -> LeaseInfo:
         granted = await self._s.notes.event(lease.seq, LeaseGranted)
         return LeaseInfo(
             lease=show(lease.seq),
             agent=lease.agent,
             session=lease.session,
-            globs=lease.globs,
+            globs=self._globs(lease, caller),
             mode=lease.mode,
             since=lease.at,
             expires_at=lease.expires_at,
@@ -157,13 +165,14 @@ class Leases:
         if isinstance(outcome, a.LeaseAnswer):
             return outcome
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
-        message = "reserved already: " + ", ".join(map(_named, outcome[:MOST_NAMED])) + more
+        names = ", ".join(_named(lease, self._globs(lease, caller)) for lease in outcome[:MOST_NAMED])
+        message = f"reserved already: {names}{more}"
         if rules.on_overlap == "deny":
-            raise await self.refusal(message, outcome)
+            raise await self.refusal(caller, message, outcome)
         return a.LeaseAnswer(
             status="clash",
             message=f"{message}. Nothing was reserved; work elsewhere, or call again when that has ended.",
-            clashes=await self.infos(outcome),
+            clashes=await self.infos(outcome, caller),
         )
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:
@@ -252,8 +261,8 @@ def _released(number: Seq) -> a.LeaseAnswer:
     return a.LeaseAnswer(status="released", message=f"{show(number)} is released", lease=show(number))
 
 
-def _named(lease: Lease) -> str:
-    return f"{' '.join(lease.globs)} by {lease.agent} ({show(lease.seq)}, {lease.mode})"
+def _named(lease: Lease, globs: tuple[str, ...]) -> str:
+    return f"{' '.join(globs) or 'paths that are not shown'} by {lease.agent} ({show(lease.seq)}, {lease.mode})"
 
 
 def _held(path: WorkspacePath, lease: Lease) -> str:

@@ -106,10 +106,6 @@ class Permissions:
         """Whether the caller may be shown content of a path without asking anybody."""
         return isinstance(self.verdict(caller, "read", path), Allow)
 
-    def listable(self, caller: Caller, path: WorkspacePath) -> bool:
-        """Whether the caller may know of a path without asking anybody."""
-        return isinstance(self.verdict(caller, "list", path), Allow)
-
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""
         return hidden_from_all(self.policy, path)

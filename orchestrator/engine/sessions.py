@@ -85,7 +85,7 @@ class SessionService:
                     for task, since in session.tasks.items()
                 ]
             ),
-            leases=await self._leases.infos(leases),
+            leases=await self._leases.infos(leases, caller),
             stale=stale[:SHOWN],
             start_here=self._start_here(caller, session),
         )
@@ -110,6 +110,7 @@ class SessionService:
             if (rank := entry_rank(entry.path)) is not None
             and entry.path not in session.seen
             and self._s.permissions.readable(caller, entry.path)
+            and self._s.access.lists(caller, entry.path)
         )
         return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 
@@ -147,6 +148,8 @@ class SessionService:
                 moved = self._s.state_changes.next()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
                     answer = await self._answers.of(number, shows=shows)
+        if not caller.is_person and not await self._is_own(caller, number):
+            self._s.access.refuse_unlisted(caller, map(WorkspacePath, (it.path for it in answer.paths)), "it is about")
         if answer.status == "granted":
             return await self._shown(caller, call, number, answer)
         if answer.status not in UNFINISHED:
@@ -161,6 +164,10 @@ class SessionService:
             change=answer.change,
             paths=answer.paths,
         )
+
+    async def _is_own(self, caller: Caller, number: Seq) -> bool:
+        recorded = await self._s.journal.event(number)
+        return recorded is not None and recorded.agent == caller.agent
 
     async def _shown(self, caller: Caller, call: Call, number: Seq, answer: r.ChangeAnswer) -> r.ChangeAnswer:
         """A granted read with what it shows to its agent, as far as that is text."""

@@ -26,6 +26,9 @@ def _block(result: r.Result) -> str | None:
     return None
 
 
+ASK_TO_LIST = "list_files of its folder, or file_info of a path, asks."
+
+
 def fenced(head: str, body: str, tail: str = "") -> str:
     """A head line, content between two markers that hold the same random token, and a tail."""
     token = secrets.token_hex(6)
@@ -101,6 +104,8 @@ def _search_result(result: r.SearchResult) -> str:
 @_block.register
 def _listing(result: r.Listing) -> str:
     rows = [f"{escaped(result.path)}: {len(result.entries)} of {result.total} entries"]
+    if result.unlisted:
+        rows.append(f"[{plural(result.unlisted, 'more name')} left out: a person decides. {ASK_TO_LIST}]")
     for entry in result.entries:
         match entry.type:
             case "DirectoryEntry":

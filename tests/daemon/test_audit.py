@@ -6,6 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,7 +18,7 @@ from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.ids import written
 from tests.daemon.cli import cli
-from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.ocsf import problems
 from tests.extensions.packages import PLUGINS
 
@@ -329,3 +330,52 @@ async def test_pages_of_any_size_give_each_event_once(
             page = await person.journal_query(limit=limit, cursor=page.cursor, **filters)
             paged += [entry.seq for entry in page.entries]
         assert paged == expected
+
+
+SHOWS = """
+name = "shows"
+default = "allow"
+
+[journal]
+shows = "{shows}"
+
+[[rule]]
+name = "names"
+agents = ["alice"]
+actions = ["list"]
+paths = ["hidden.txt"]
+verdict = "deny"
+"""
+
+
+@pytest.mark.parametrize(
+    ("shows", "seen"),
+    [
+        pytest.param("session", set(), id="its session's"),
+        pytest.param("agent", {("alice", "a.txt")}, id="its other sessions' too"),
+        pytest.param("everybody", {("alice", "a.txt"), ("bob", "b.txt")}, id="everybody's, of paths that it may list"),
+    ],
+)
+async def test_an_agent_sees_others_events_where_policy_says_so(
+    base: Path, shows: str, seen: set[tuple[str, str]]
+) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(SHOWS.format(shows=shows))
+    with running(base):
+        async with daemon.client("alice") as before, daemon.client("bob") as bob:
+            await before.write_file("a.txt", "one\n", mode="create", reason="mine")
+            await bob.write_file("b.txt", "one\n", mode="create", reason="a reason of bob's")
+            await bob.write_file("hidden.txt", "one\n", mode="create")
+        async with daemon.client("alice") as alice:
+            page = await alice.journal_query(kind="change_applied")
+            assert {(entry.agent, entry.paths[0].path) for entry in page.entries} == seen
+            assert page.unlisted == (1 if shows == "everybody" else 0)
+            whole = (await alice.journal_query(limit=500)).entries
+            assert not any(entry.arguments for entry in whole if entry.session != alice.session)
+            assert "a reason of bob's" not in repr(whole)
+            assert "hidden.txt" not in repr(whole)
+            if shows != "everybody":
+                beyond = {"session": bob.session} if shows == "session" else {"agent": "bob"}
+                with pytest.raises(RemoteError) as refused:
+                    await alice.journal_query(**beyond)
+                assert refused.value.code == "not_permitted"

@@ -618,7 +618,8 @@ async def test_folders_that_other_hands_made_go_with_the_undo_of_their_files(fre
 
 async def test_a_folder_whose_move_a_person_granted_goes_as_well(base: Path) -> None:
     daemon = RunningDaemon(base)
-    (daemon.state_dir / "policy.toml").write_text(POLICY.replace('verdict = "allow"', 'verdict = "ask"'))
+    asks = '\n[[rule]]\nname = "moves"\nagents = ["*"]\nactions = ["move"]\npaths = ["**"]\nverdict = "ask"\n'
+    (daemon.state_dir / "policy.toml").write_text(POLICY + asks)
     (daemon.workspace / "tree" / "inner").mkdir(parents=True)
     (daemon.workspace / "tree" / "inner" / "a.txt").write_text(TEXT)
     with running(base):

@@ -97,6 +97,8 @@ def _listing(result: r.Listing) -> Iterator[str]:
         for entry in result.entries
     )
     yield from go_on(len(result.entries), result.total, result.cursor)
+    if result.unlisted:
+        yield f"(policy left out {plural(result.unlisted, 'name')})"
 
 
 @rendered.register

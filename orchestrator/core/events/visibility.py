@@ -20,39 +20,48 @@ _OF_FILE = ("file:", "conflict:", "approval:")
 """Streams that are about one path."""
 
 
-def visible(event: Event, stream: str, readable: Allowed, *, of: Event | None = None) -> dict[str, Any]:
+def visible(
+    event: Event, stream: str, readable: Allowed, *, of: Event | None = None, texts: bool = True
+) -> dict[str, Any]:
     """An event as plain data, without what only the daemon may know, what reveals contents that can't be read, and
     members that are null, false or empty.
 
     A hash lets a content be guessed at leisure, and places and counts say if a guess fits. A struct within the
     event is judged by its own paths; one without a path of its own, with what it is in. `of`: the whole event,
-    where `event` is what is left of it.
+    where `event` is what is left of it. `texts`: with what may be redacted, as people and agents wrote it.
     """
     plain: dict[str, Any] = msgspec.to_builtins(event)
     plain.pop("event", None)
     about = {WorkspacePath(stream.partition(":")[2])} if stream.startswith(_OF_FILE) else set[WorkspacePath]()
-    return _visible(event, plain, readable, all(map(readable, about.union(paths_of(of or event)))))
+    contents = all(map(readable, about.union(paths_of(of or event))))
+    return _visible(event, plain, readable, contents=contents, texts=texts)
 
 
-def _visible(part: msgspec.Struct, plain: dict[str, Any], readable: Allowed, contents: bool) -> dict[str, Any]:
+def _visible(
+    part: msgspec.Struct, plain: dict[str, Any], readable: Allowed, *, contents: bool, texts: bool
+) -> dict[str, Any]:
     known = shape(type(part))
     left_out = set(known.marked[Mark.SECRET])
+    if not texts:
+        left_out.update(known.marked[Mark.REDACTABLE])
     if not contents:
         left_out.update(known.marked[Mark.CONTENT], known.marked[Mark.REVEALING])
     shown = {name: value for name, value in plain.items() if name not in left_out}
     for name in known.nested:
         if name in shown:
-            shown[name] = _within(getattr(part, name), shown[name], readable, contents)
+            shown[name] = _within(getattr(part, name), shown[name], readable, contents=contents, texts=texts)
     return {name: value for name, value in shown.items() if value not in (None, "", (), [], {}) and value is not False}
 
 
-def _within(value: Any, plain: Any, readable: Allowed, contents: bool) -> Any:
+def _within(value: Any, plain: Any, readable: Allowed, *, contents: bool, texts: bool) -> Any:
     if isinstance(value, tuple):
-        return [_within(item, found, readable, contents) for item, found in zip(value, plain, strict=True)]
+        pairs = zip(value, plain, strict=True)
+        return [_within(item, found, readable, contents=contents, texts=texts) for item, found in pairs]
     if not isinstance(value, msgspec.Struct):
         return plain
     judged = shape(type(value)).marked[Mark.PATH]
-    return _visible(value, plain, readable, all(map(readable, paths_of(value))) if judged else contents)
+    contents = all(map(readable, paths_of(value))) if judged else contents
+    return _visible(value, plain, readable, contents=contents, texts=texts)
 
 
 def without_paths(value: S, listable: Allowed) -> S | None:

@@ -207,6 +207,12 @@ class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     expire_after_s: Annotated[int, Meta(ge=0, le=365 * 86_400)] = 0  # 0: never
 
 
+class JournalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which events an agent is shown besides those of its session: of its other ones, or of everybody."""
+
+    shows: Literal["session", "agent", "everybody"] = "session"
+
+
 class Checks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a reviewer's proposal must pass before it counts, besides parsing.
 
@@ -235,6 +241,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     edits: EditRules = EditRules()
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()
+    journal: JournalRules = JournalRules()
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()

@@ -176,7 +176,8 @@ class RenameTracker:
             if not rows:
                 return None
             here, at = rows[-1].path, rows[-1].seq
-        if at is None or here in known or not self._s.permissions.readable(caller, here):
+        lists = self._s.access.lists
+        if at is None or here in known or not self._s.permissions.readable(caller, here) or not lists(caller, here):
             return None
         return Renamed(here, at)
 

@@ -110,6 +110,8 @@ class Undoer:
     ) -> ChangeResult:
         others = frozenset(path for path, agents in chosen.authors.items() if agents != {caller.agent})
         touched = tuple(sorted(chosen.authors))
+        if not caller.is_person:
+            self._s.access.refuse_unlisted(caller, others, "it would undo changes of")
         self._s.permissions.refuse_early(caller, *(PermissionCheck("revert", path, path in others) for path in touched))
         request = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):

@@ -162,7 +162,7 @@ class Writer:
             source = self._s.paths.file(params.source)
         destination = (self._s.paths.new_directory if tree else self._s.paths.new)(params.destination)
         self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
-        command = await self._moved_tree(source, destination) if tree else self._moved(source, destination)
+        command = await self._moved_tree(caller, source, destination) if tree else self._moved(source, destination)
         return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
 
     def _moved(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
@@ -170,12 +170,12 @@ class Writer:
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
         return Move(files=((source, destination),))
 
-    async def _moved_tree(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
+    async def _moved_tree(self, caller: Caller, source: WorkspacePath, destination: WorkspacePath) -> Move:
         if f"{destination}/".startswith(f"{source}/"):
             raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
         if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
             raise FileExists(destination, "something is there, and a move never overwrites")
-        files = await self._files_below(source)
+        files = await self._files_below(caller, source)
         pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
         return Move(files=pairs, directory=source)
 
@@ -185,14 +185,15 @@ class Writer:
         if not tree:
             path = self._s.paths.file(params.path)
         self._permissions.refuse_early(caller, PermissionCheck("delete", path))
-        return await self._pipeline.change(await self._deleted(path, tree=tree), ChangeRequest.of(caller, call, params))
+        command = await self._deleted(caller, path, tree=tree)
+        return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
 
-    async def _deleted(self, path: WorkspacePath, *, tree: bool) -> Command:
+    async def _deleted(self, caller: Caller, path: WorkspacePath, *, tree: bool) -> Command:
         if not tree:
             return Delete(files=(path,))
         if not await to_thread.run_sync(self._s.workspace.names, path):
             return RemoveDirectory(path=path)
-        return Delete(files=await self._files_below(path), directory=path)
+        return Delete(files=await self._files_below(caller, path), directory=path)
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
         path = self._s.paths.new_directory(params.path)
@@ -203,10 +204,10 @@ class Writer:
 
     # --- directories ------------------------------------------------------------------
 
-    async def _files_below(self, directory: WorkspacePath) -> tuple[WorkspacePath, ...]:
+    async def _files_below(self, caller: Caller, directory: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The files that are tracked or not ignored, in order; others stay where they are.
 
-        Raises NothingToChange for an empty directory, ParameterInvalid beyond MOST_FILES.
+        Raises NothingToChange for an empty directory, ParameterInvalid beyond MOST_FILES, Denied for names not shown.
         """
         walked = await to_thread.run_sync(list, self._walker.walk(directory))
         found = {item.path for item in walked if item.stat.kind == "file" and item.valid}
@@ -222,6 +223,7 @@ class Writer:
             raise ParameterInvalid(
                 "path", f"{directory} holds {len(found)} files; one change takes {MOST_FILES}", hint="Go by its parts."
             )
+        self._s.access.refuse_unlisted(caller, found, f"{directory} holds")
         return tuple(sorted(found))
 
     def _is_empty(self, path: WorkspacePath) -> bool:

@@ -58,8 +58,10 @@ class ConflictViews:
         """
         after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
         only = parse_seq(params.conflict, parameter="conflict") if params.conflict is not None else None
-        named = [c for c in self._s.state.pending.open_conflicts() if only in (None, c.seq)]
+        known = [c for c in self._s.state.pending.open_conflicts() if only in (None, c.seq)]
+        named = [c for c in known if c.agent == caller.agent or self._s.access.lists(caller, c.found.path)]
         waiting = [c for c in named if c.seq > after]
+        unlisted = len(known) - len(named)
         if only is not None and not waiting:
             raise VersionUnknown(
                 f"{show(only)} is no open conflict", hint="A plain list_conflicts names those that wait."
@@ -72,10 +74,11 @@ class ConflictViews:
                 continue
             info, cost = _within(await self._info(caller, conflict), params.max_tokens)
             if len(shown) == params.limit or (shown and spent + cost > params.max_tokens):
-                return Conflicts(conflicts=tuple(shown), total=len(named), cursor=shown[-1].conflict)
+                more = shown[-1].conflict
+                return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted, cursor=more)
             shown.append(info)
             spent += cost
-        return Conflicts(conflicts=tuple(shown), total=len(named))
+        return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted)
 
     async def _info(self, caller: Caller, conflict: Conflict) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""

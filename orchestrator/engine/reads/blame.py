@@ -68,7 +68,7 @@ class Blamer:
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, end)))
         rows = {part.version: await self._approved(lineage.authors[part.version]) for part in owned}
-        listable = partial(self._s.permissions.listable, caller)
+        listable = partial(self._s.access.lists, caller)
         holders = {version: await self._s.notes.lease_holder(row) for version, (row, _) in rows.items()}
         ranges = [_range(path, part, *rows[part.version], holders[part.version], listable) for part in owned]
         room = call.room.framed(escaped(path), escaped(path), *warned)

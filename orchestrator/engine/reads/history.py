@@ -70,7 +70,7 @@ class Historian:
         intent = await self._s.notes.event(row.change, ChangeIntended)
         reverts, more_reverts = await self._named(intent.provenance.reverts if intent is not None else ())
         # contents are kept by their hash, whatever their paths: that must not show
-        source, listable = row.moved_from, self._s.permissions.listable
+        source, listable = row.moved_from, self._s.access.lists
         kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
         return r.FileVersion(
             version_id=show(row.seq),

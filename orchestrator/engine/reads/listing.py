@@ -47,25 +47,27 @@ class Lister:
         depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
-        self._s.permissions.permit(caller, "list", path, directory=True)
+        await self._s.access.names(caller, call, path, directory=True)
         stat, flat = self._s.workspace.stat(path), depth == 1
         if stat is None:
             raise FileNotFound(path, "there is no such directory")
         if stat.kind != "directory":
             raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
 
-        def choose() -> list[Walked]:
+        def choose() -> tuple[list[Walked], int]:
+            """The names that are shown, in order, and how many take a person's yes."""
             wanted = Globs(params.globs) if params.globs else None
             chosen = [
                 item
                 for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden)
                 if not (files_only and item.stat.kind == "directory")
                 and (wanted is None or wanted.match(below(path, item.path)))
-                and self._s.permissions.listable(caller, item.path)
             ]
-            return sorted(chosen, key=lambda item: _cursor(item, flat=flat))
+            listed = [item for item in chosen if self._s.access.lists(caller, item.path)]
+            asks = sum(self._s.access.asks_to_list(caller, item.path) for item in chosen)
+            return sorted(listed, key=lambda item: _cursor(item, flat=flat)), asks
 
-        chosen = await to_thread.run_sync(choose)
+        chosen, unlisted = await to_thread.run_sync(choose)
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
         room = call.room.framed(path, path)
@@ -78,6 +80,7 @@ class Lister:
             path=path,
             entries=tuple(entry for _, entry in page),
             total=len(chosen),
+            unlisted=unlisted,
             truncated=truncated,
             cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
         )

@@ -152,7 +152,7 @@ class StaleReadNotifier:
             by=found.by,
             since=show(found.since),
             version_id=show(found.version) if found.present is not None else None,
-            moved_from=moved if moved is not None and self._s.permissions.listable(caller, moved) else None,
+            moved_from=moved if moved is not None and self._s.access.lists(caller, moved) else None,
             lines=_lines(found, readable=readable),
             more_lines=max(0, len(found.pieces) - MOST_PIECES),
             diff=diff or None,
@@ -163,7 +163,7 @@ class StaleReadNotifier:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
         names = {path, *(read_record.path for read_record in view.read_records)}
         denied = any(isinstance(self._s.permissions.verdict(caller, "read", name), Deny) for name in names)
-        return self._s.permissions.listable(caller, path) and not denied
+        return self._s.access.lists(caller, path) and not denied
 
 
 def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:

@@ -51,7 +51,7 @@ class TimeTravel:
         entries: list[t.TreeEntry] = []
         unlisted = held = 0
         for number, row in enumerate(rows, 1):
-            if not self._s.permissions.listable(caller, row.path):
+            if not self._s.access.lists(caller, row.path):
                 unlisted += 1
                 continue
             kept = row.digest is not None and row.digest not in lacking
@@ -134,7 +134,7 @@ class TimeTravel:
             for number, change in enumerate(() if more else path_changes(recorded.event)):
                 if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
                     continue
-                if not self._s.permissions.listable(caller, change.path):
+                if not self._s.access.lists(caller, change.path):
                     left_out += 1
                     continue
                 row = self._row(caller, recorded, change)
@@ -175,7 +175,7 @@ class TimeTravel:
             session=recorded.session,
             task=show(why.task) if why and why.task else None,
             change=show(ours.change) if ours else None,
-            moved_from=source if source is not None and self._s.permissions.listable(caller, source) else None,
+            moved_from=source if source is not None and self._s.access.lists(caller, source) else None,
             reverts=tuple(map(show, why.reverts)) if why else (),
             added=counts[0] if counts else None,
             removed=counts[1] if counts else None,

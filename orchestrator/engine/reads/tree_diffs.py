@@ -77,7 +77,7 @@ class TreeDiffs:
         await self._s.past.wait_for_changes(max(span.left, span.right))
         left, right = await self._s.past.tree(span.left), await self._s.past.tree(span.right)
         found = self._parted(caller, differences(left, right, await self._moves(left, right, span)))
-        listed = [item for item in found if self._s.permissions.listable(caller, item.path)]
+        listed = [item for item in found if self._s.access.lists(caller, item.path)]
         room = call.room.framed(*warned)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
         for item in listed:
@@ -147,7 +147,7 @@ class TreeDiffs:
         for item in found:
             renamed = item.old is not None and item.new is not None and item.old.path != item.new.path
             names = [row.path for row in (item.old, item.new) if row]
-            if not renamed or all(permissions.readable(caller, x) and permissions.listable(caller, x) for x in names):
+            if not renamed or all(permissions.readable(caller, x) and self._s.access.lists(caller, x) for x in names):
                 parted.append(item)
             else:
                 parted += [Difference(item.old, None), Difference(None, item.new)]

@@ -26,7 +26,7 @@ from orchestrator.core.events.files import (
     path_changes,
 )
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
-from orchestrator.core.events.visibility import visible
+from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
@@ -119,12 +119,14 @@ class Auditor:
         found = await newest(self._s.journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
         readable = self._readable(caller)
-        answer = tuple([await self._entry(item, readable, path=wanted.path) for item in page])
+        shown = [part for part in (self._shown(caller, item) for item in page) if part is not None]
+        answer = tuple([await self._entry(caller, item, readable, path=wanted.path) for item in shown])
+        answered = k.JournalPage(head=head, entries=answer, unlisted=len(page) - len(shown))
         if len(found.events) > params.limit:
-            return k.JournalPage(head=head, entries=answer, cursor=answer[-1].seq)
+            return msgspec.structs.replace(answered, cursor=show(page[-1].seq))
         if found.last is None:
-            return k.JournalPage(head=head, entries=answer)
-        return k.JournalPage(head=head, entries=answer, cursor=show(found.last), partial=True)
+            return answered
+        return msgspec.structs.replace(answered, cursor=show(found.last), partial=True)
 
     async def journal_export(self, caller: Caller, call: Call, params: k.JournalExport) -> k.ExportPage:
         after = parse_seq(params.after, parameter="after")
@@ -135,7 +137,7 @@ class Auditor:
             found = await oldest(self._s.journal, wanted, after=after, limit=params.limit)
             readable, last = self._readable(caller), found.last
             for item in found.events:
-                entry = await self._entry(item, readable, path=wanted.path)
+                entry = await self._entry(caller, item, readable, path=wanted.path)
                 lines.append(_ENCODER.encode(entry).decode() + "\n")
                 size += len(lines[-1])
                 if size > PAGE_CHARACTERS:
@@ -152,8 +154,7 @@ class Auditor:
 
     async def _wanted(self, caller: Caller, params: k.JournalFilter) -> EventQuery | None:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
-        if not caller.is_person and params.session not in (None, caller.session):
-            raise NotPermitted("agents see the events of their own session", hint="Leave session out, or ask a person.")
+        agent, session = self._whose(caller, params)
         external: Outcome | None = "external" if params.agent == OUTSIDE else None
         tags, head = _tags(params.kind, params.outcome, external), self._s.journal.head
         if tags is None:
@@ -171,8 +172,8 @@ class Auditor:
         until = parse_timestamp(params.until, parameter="until", head=head) if params.until is not None else Timestamp()
         wanted = EventFilter(
             tags=tags,
-            agent=params.agent if params.agent != OUTSIDE else None,
-            session=params.session if caller.is_person else caller.session,
+            agent=agent if agent != OUTSIDE else None,
+            session=session,
             after=max(task.task - 1 if task else 0, (since.seq or 1) - 1),
             until=until.seq,
             since_at=since.at,
@@ -180,6 +181,19 @@ class Auditor:
             mentions=tuple(mentions),
         )
         return EventQuery(wanted, path, task, params.outcome)
+
+    def _whose(self, caller: Caller, params: k.JournalFilter) -> tuple[str | None, str | None]:
+        """Of which agent, and of which session. Raises NotPermitted."""
+        shows = "everybody" if caller.is_person else self._s.permissions.policy.journal.shows
+        if shows == "everybody":
+            return params.agent, params.session
+        if shows == "session" and params.session not in (None, caller.session):
+            raise NotPermitted("agents see the events of their own session", hint="Leave session out, or ask a person.")
+        if shows == "session":
+            return params.agent, caller.session
+        if params.agent not in (None, caller.agent):
+            raise NotPermitted("agents see their own events", hint="Leave agent out, or ask a person.")
+        return caller.agent, params.session
 
     async def _task(self, raw: p.Version) -> Task:
         number = parse_seq(raw, parameter="task")
@@ -197,9 +211,23 @@ class Auditor:
     def _readable(self, caller: Caller) -> Readable:
         return cache(partial(self._s.permissions.readable, caller))
 
-    async def _entry(self, item: Recorded, readable: Readable, *, path: WorkspacePath | None = None) -> k.JournalEntry:
-        """One event; with `path` a scan's list is cut down to it."""
+    def _shown(self, caller: Caller, item: Recorded) -> Recorded | None:
+        """An event, without the paths that its reader may not list; None where it is about one. Its own is whole."""
+        if caller.is_person or item.session == caller.session:
+            return item
+        lists = cache(partial(self._s.access.lists, caller))
+        kind, _, path = item.stream.partition(":")
+        if kind in _STREAMS and not lists(WorkspacePath(path)):
+            return None
+        event = without_paths(item.event, lists)
+        return msgspec.structs.replace(item, event=event) if event is not None else None
+
+    async def _entry(
+        self, caller: Caller, item: Recorded, readable: Readable, *, path: WorkspacePath | None = None
+    ) -> k.JournalEntry:
+        """One event; with `path` a scan's list is cut down to it. Of others an agent gets none of their texts."""
         event, call = item.event, item.origin.call
+        own = caller.is_person or item.session == caller.session
         if path is not None and isinstance(event, FilesFound):
             event = FilesFound(entries=tuple(found for found in event.entries if found.path == path))
         about = getattr(event, "provenance", event)
@@ -211,11 +239,11 @@ class Auditor:
             stream=item.stream,
             agent=author_of(item),
             session=item.session,
-            event=visible(event, item.stream, readable),
+            event=visible(event, item.stream, readable, texts=own),
             owner=item.origin.owner,
             outcome=outcome_of(event),
             operation=(call.operation if call is not None else getattr(about, "operation", None)) or None,
-            arguments=(call.arguments or None) if call is not None else None,
+            arguments=(call.arguments or None) if call is not None and own else None,
             took_us=call.took_us if call is not None else None,
             tokens=getattr(event, "tokens", None),
             approval=show(approval) if isinstance(approval, int) else None,

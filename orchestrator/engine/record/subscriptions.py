@@ -98,7 +98,7 @@ class Follower:
         event: Event | None = recorded.event
         own = caller.is_person or recorded.session == caller.session
         if not own:  # a change by somebody else, of the paths that the caller may list
-            listable = partial(self._s.permissions.listable, caller)
+            listable = partial(self._s.access.lists, caller)
             event = without_paths(recorded.event, listable) if recorded.event.changes_files else None
         if event is None:
             return None
