@@ -8,6 +8,7 @@ import sys
 
 def main() -> int:
     """Run the command that the first argument names; the exit code."""
+    approver = os.environ.pop("ORCHESTRATOR_APPROVER", None)  # no editor, pager or daemon that is started has it
     match sys.argv[1:2]:
         case ["mcp"]:
             from orchestrator.clients.stdio_proxy.main import main as shim
@@ -24,7 +25,7 @@ def main() -> int:
         case _:
             from orchestrator.clients.cli import main as cli
 
-            return cli(sys.argv[1:])
+            return cli(sys.argv[1:], approver)
 
 
 def _detach() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -14,14 +14,15 @@ from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
 from orchestrator.api.processes import hold_root, hold_state
-from orchestrator.core.errors import JournalBehind, PolicyInvalid, plural
-from orchestrator.core.events.base import Origin
+from orchestrator.core.errors import ApproverCodeNeeded, JournalBehind, PolicyInvalid, plural
+from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.chain import parse_checkpoint
 from orchestrator.core.events.codec import tags_with
 from orchestrator.core.events.journal_maintenance import JournalAdopted
+from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.engine.approver import STREAM, new_code
+from orchestrator.engine.approver import STREAM, is_code, new_code
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
@@ -70,14 +71,39 @@ async def _opened(state_dir: str, *, mark: Path | None = None, readonly: bool = 
 async def reset_approver(workspace: str, state_dir: str, own: str | None = None) -> ApproverCode:
     """Make a new approver code without the old one; the journal says that the owner's uid did it.
 
-    Who can do this can read the journal anyway: it takes the state directory's owner.
+    Who can do this can read the journal anyway: it takes the state directory's owner. A journal that is behind its
+    workspace gets one too, since adopting it asks for the code.
     Raises WorkspaceHeld while a daemon runs, and what `new_code` and opening the journal raise.
     """
+    code, event = new_code(SystemEntropy(), OWNER, own)
     with held(workspace, state_dir):
-        async with _opened(state_dir, mark=_mark(workspace)) as journal:
-            code, event = new_code(SystemEntropy(), OWNER, own)
-            await journal.append(AppendBatch((NewEvent(STREAM, event),), Origin()))
+        try:
+            await _append(state_dir, event, mark=_mark(workspace))
+        except JournalBehind:
+            if not (Path(state_dir) / "journal.db").exists():
+                raise
+            await _append(state_dir, event)
     return ApproverCode(approver_code=code if own is None else None)
+
+
+async def _append(state_dir: str, event: Event, *, mark: Path | None = None) -> None:
+    async with _opened(state_dir, mark=mark) as journal:
+        await journal.append(AppendBatch((NewEvent(STREAM, event),), Origin()))
+
+
+async def _check_approver(state_dir: str, asked: Callable[[], str | None]) -> None:
+    """Ask for the code of the journal of a stopped daemon. Raises ApproverCodeNeeded."""
+    approver = None
+    async with _opened(state_dir, readonly=True) as journal:
+        async for recorded in journal.events(EventFilter(stream=STREAM)):
+            if isinstance(recorded.event, ApproverSet):
+                approver = recorded.event
+    hint = "`orchestrator approver reset` makes a new one while no daemon runs; the journal says so."
+    if approver is None:
+        raise ApproverCodeNeeded("this needs the approver code, and this journal has none", hint=hint)
+    code = asked()
+    if not code or not is_code(code, approver):
+        raise ApproverCodeNeeded("that is not the approver code of this journal", hint=hint)
 
 
 async def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
@@ -118,13 +144,16 @@ def reset(workspace: str, state_dir: str) -> k.JournalReplaced:
     return k.JournalReplaced(message=message, set_aside=str(aside))
 
 
-async def adopt(workspace: str, state_dir: str) -> k.JournalReplaced:
+async def adopt(workspace: str, state_dir: str, approver: Callable[[], str | None]) -> k.JournalReplaced:
     """Go on with a journal that is behind the files: each file that differs becomes an external change.
 
-    Raises WorkspaceHeld, and what opening the journal raises.
+    `approver` asks for the code, which is that of the journal. Where there is no journal, a new one begins.
+    Raises WorkspaceHeld, ApproverCodeNeeded, and what opening the journal raises.
     """
     file, path = HighWaterMarkFile(_mark(workspace)), Path(state_dir)
     with held(workspace, state_dir):
+        if (path / "journal.db").exists():
+            await _check_approver(state_dir, approver)
         known = None
         with suppress(JournalBehind):
             known = file.read()

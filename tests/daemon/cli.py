@@ -43,6 +43,12 @@ def command(
     return done.returncode, answer
 
 
+def adopt(daemon: RunningDaemon) -> tuple[int, dict[str, Any]]:
+    """Adopt what is left of a stopped journal; with a new approver code, which needs no old one then."""
+    _, made = command(daemon, "approver", "reset")
+    return command(daemon, "journal", "adopt", approver=made.get("approver_code") or "")
+
+
 def run(daemon: RunningDaemon, *args: str, editor: str = "", code: str = "") -> tuple[int, str]:
     """Run one of the commands about conflicts."""
     return cli(daemon, "conflicts", *args, EDITOR=editor, VISUAL=editor, ORCHESTRATOR_APPROVER=code)

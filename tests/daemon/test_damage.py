@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
-from tests.daemon.cli import command
+from tests.daemon.cli import adopt, command
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.damage import alter, append_of_the_future
 from tests.journal.altered_journal import mistype
@@ -164,7 +164,7 @@ async def test_a_cut_log_leaves_the_events_before_it(daemon: RunningDaemon, shar
     if not said["ok"]:
         assert said["code"] == "journal_behind"
         daemon.wait()
-        assert command(daemon, "journal", "adopt")[0] == 0
+        assert adopt(daemon)[0] == 0
         assert daemon.start()["ok"]
     async with daemon.client() as person:
         assert (await person.journal_verify()).ok

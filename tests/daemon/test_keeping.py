@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.archives import LARGE, daemon, head_of, records_hold, write
-from tests.daemon.cli import command
+from tests.daemon.cli import adopt, command
 from tests.daemon.daemon_process import RunningDaemon
 
 __all__ = ["daemon"]
@@ -45,7 +45,7 @@ async def test_a_backup_is_whole_and_can_be_served(daemon: RunningDaemon) -> Non
     assert (moved / "blobs").is_dir()
     assert daemon.start()["code"] == "journal_behind", "the session's end came after the backup"
     daemon.wait()
-    assert command(daemon, "journal", "adopt")[0] == 0
+    assert adopt(daemon)[0] == 0
     assert daemon.start()["ok"]
     async with daemon.client("bot") as files:
         await records_hold(daemon)
@@ -138,7 +138,11 @@ async def test_a_journal_from_an_old_backup_is_refused_until_it_is_adopted(daemo
     code, refused = command(daemon, "up")
     assert (code, refused["code"]) == (1, "journal_behind")
 
-    code, adopted = command(daemon, "journal", "adopt")
+    for wrong in ("", "aaaaa-aaaaa"):  # nor without a code, as an agent with a shell would
+        assert command(daemon, "journal", "adopt", approver=wrong)[1]["code"] == "approver_code_needed"
+    assert daemon.start()["code"] == "journal_behind"
+    daemon.wait()
+    code, adopted = command(daemon, "journal", "adopt", approver=approver)
     assert (code, adopted["files"]) == (0, 3), adopted
     assert daemon.start()["ok"]
     async with daemon.client() as person:
@@ -151,7 +155,7 @@ async def test_a_journal_from_an_old_backup_is_refused_until_it_is_adopted(daemo
         assert (await person.approve(waiting.approval or "", approver=approver, unseen=True)).status == "applied"
         assert (daemon.workspace / "gone.txt").read_text() == "x\n"
     daemon.stop()
-    code, again = command(daemon, "journal", "adopt")
+    code, again = command(daemon, "journal", "adopt", approver=approver)
     assert (code, again["files"]) == (0, 0)
 
 
@@ -171,7 +175,7 @@ async def test_what_nobody_may_read_is_not_kept_where_a_journal_is_adopted(daemo
     for name in ("shown.txt", "hidden.txt"):
         (daemon.workspace / name).write_text("nobody shows this\n")
     assert command(daemon, "journal", "restore", str(daemon.base / "old"))[0] == 0
-    code, adopted = command(daemon, "journal", "adopt")
+    code, adopted = adopt(daemon)
     assert (code, adopted["files"]) == (0, 2), adopted
     assert daemon.start()["ok"]
     async with daemon.client() as person:
@@ -205,7 +209,7 @@ async def test_the_mark_follows_while_the_daemon_runs(daemon: RunningDaemon) -> 
     assert isinstance(details, dict)
     assert int(details["known_head"][1:]) >= 200
     daemon.wait()
-    assert command(daemon, "journal", "adopt")[0] == 0
+    assert adopt(daemon)[0] == 0
     assert daemon.start()["ok"]
 
 
@@ -225,7 +229,7 @@ async def test_what_else_is_not_vouched_for(daemon: RunningDaemon, what: str) ->
     assert daemon.start()["code"] == "journal_behind"
     daemon.wait()
     assert (daemon.state_dir / "journal.db").exists() is (what != "none")
-    assert command(daemon, "journal", "adopt")[0] == 0
+    assert adopt(daemon)[0] == 0
     assert daemon.start()["ok"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.cli import command
+from tests.daemon.cli import adopt, command
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +87,7 @@ async def test_another_workspaces_backup_is_not_served_until_it_is_adopted(base:
     refused = daemon.start()
     assert (refused["code"], "another one than the workspace's" in str(refused["message"])) == ("journal_behind", True)
     daemon.wait()
-    code, answer = command(daemon, "journal", "adopt")
+    code, answer = adopt(daemon)
     assert code == 0, answer
     assert "another journal" in answer["message"]
     assert daemon.start()["ok"]
@@ -99,5 +99,5 @@ async def test_an_adoption_prints_its_answer_alone(daemon: RunningDaemon) -> Non
     with closing(sqlite3.connect(daemon.state_dir / "journal.db")) as database:
         assert database.execute("UPDATE snapshots SET version = 'old'").rowcount
         database.commit()
-    code, answer = command(daemon, "journal", "adopt")
+    code, answer = adopt(daemon)
     assert code == 0, answer

@@ -44,6 +44,7 @@ class Settings:
     agent: str | None = None
     token_file: str | None = None
     json: bool = False
+    approver_code: str | None = None  # that the environment had
 
     @property
     def root(self) -> str:
@@ -110,7 +111,7 @@ class Settings:
 
     def approver(self) -> str | None:
         """The approver code: asked of the person; an agent's call goes without, unless the environment has it."""
-        given = os.environ.get("ORCHESTRATOR_APPROVER")
+        given = self.approver_code
         if given or not self.is_person:
             return given
         if not has_terminal():

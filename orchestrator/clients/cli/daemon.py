@@ -207,12 +207,14 @@ def approver_reset(settings: Settings, own: bool) -> int:
 
     With the daemon stopped it needs no old code: owning the state directory is enough then.
     """
-    known = locations.read_location(locations.workspace_id(settings.root))
-    if known is None or known.state == "running":
+    try:
+        settings.daemon().running()
         old = settings.approver()
         new = settings.own_code() if own else None
         made = settings.ask(APPROVER_RESET, ApproverReset(approver=old, new_code=new))
-    else:
+    except DaemonUnreachable:
+        if locations.read_location(locations.workspace_id(settings.root)) is None:
+            raise
         from orchestrator.offline import reset_approver
 
         new = settings.own_code() if own else None
@@ -260,11 +262,12 @@ def restore(settings: Settings, directory: str) -> int:
 def adopt(settings: Settings) -> int:
     """Go on with a journal that is behind the files, as after a restore; the daemon must be stopped.
 
-    Each file that differs is recorded as an external change, so it can be looked at and undone.
+    Each file that differs is recorded as an external change, so it can be looked at and undone. It asks for the
+    approver code of that journal.
     """
     from orchestrator.offline import adopt
 
-    return _alone(settings, adopt, settings.root, settings.state_directory)
+    return _alone(settings, adopt, settings.root, settings.state_directory, settings.approver)
 
 
 @click.command("journal reset", cls=Command)
