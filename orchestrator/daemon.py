@@ -25,12 +25,9 @@ from orchestrator.api import locations, processes
 from orchestrator.api.framing import rejection
 from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
-from orchestrator.core.events.base import Origin
-from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.policies import PolicyFiles
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -39,8 +36,7 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.offline import opened, read_policy, shipped_policies
-from orchestrator.ports.journal import EventFilter
+from orchestrator.offline import opened
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.reviewer_pool import Reviewers, program_reviewer
@@ -78,6 +74,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     ready_fd: int | None = None  # where to report, once, that the daemon listens
     watch: bool = True  # note what others do to files as it happens
     http_port: int | None = None  # where MCP is served over HTTP, on loopback; 0: any, None: nowhere
+    system_policy: str = locations.SYSTEM_POLICY
     variables_fd: int | None = None  # a file of variables for the policy's programs; never read here
 
 
@@ -180,18 +177,18 @@ class Daemon:
             reserve_bytes=RESERVE_BYTES,
         )
         stack.push_async_callback(journal.close)
-        services, workspace, notes = await opened(
+        services, workspace, policies, loaded, notes = await opened(
             stack,
             journal,
             config.workspace,
             state_dir=config.state_dir,
             places=self._places,
+            system_policy=config.system_policy,
             step=self._step,
         )
         if config.watch:
             watcher = workspace.watcher()
             stack.callback(watcher.close)
-        await _note_policy(services)
         extensions = Extensions(services.permissions.policy.plugins)
         await extensions.load()
         services.journal.subscribe(extensions.observe)
@@ -205,7 +202,8 @@ class Daemon:
             notes=notes,
             plugins=extensions.notes,
             failed_plugins=extensions.failures,
-            policies=PolicyFiles(lambda: read_policy(config.state_dir), shipped_policies()),
+            policies=policies,
+            loaded=loaded,
             stop=self.stop,
         )
         engine = Engine(
@@ -296,16 +294,6 @@ def _scratch(config: Config) -> Path:
     return folder
 
 
-async def _note_policy(services: Services) -> None:
-    """Journal which policy decides, if it is another one than before."""
-    policy, wanted = services.permissions.policy, EventFilter(tags=("policy_loaded",))
-    last = await services.journal.newest(wanted, limit=1, archived=False)  # a start reads no file of events
-    if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
-        return
-    event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-    await services.notes.note(Origin(), ("policy", event))
-
-
 def _raise_descriptor_limit() -> None:
     """Every caller takes a descriptor, and every change some: use what the system grants."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -343,6 +331,7 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--variables-fd", type=int)
     parser.add_argument("--http", type=int, metavar="PORT", help="serve MCP over HTTP, on loopback")
+    parser.add_argument("--system-policy", default=locations.SYSTEM_POLICY, help="the administrator's policy file")
     parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
@@ -354,6 +343,7 @@ def parse(argv: list[str]) -> Config:
         ready_fd=given.ready_fd,
         watch=not given.no_watch,
         http_port=given.http,
+        system_policy=os.path.abspath(given.system_policy),  # noqa: PTH100  # as above
         variables_fd=given.variables_fd,
     )
 

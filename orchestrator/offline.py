@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
-from importlib import resources
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,19 +13,21 @@ from orchestrator.api import journal_operations as k
 from orchestrator.api import locations
 from orchestrator.api.administration import ApproverCode
 from orchestrator.api.journal_checks import VerifyAnswer
+from orchestrator.api.policy_files import read_policies, shipped_policies, signatures
 from orchestrator.api.processes import hold_root, hold_state
-from orchestrator.core.errors import ApproverCodeNeeded, JournalBehind, PolicyInvalid, plural
+from orchestrator.core.errors import ApproverCodeNeeded, JournalBehind, plural
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.chain import parse_checkpoint
 from orchestrator.core.events.codec import tags_with
 from orchestrator.core.events.journal_maintenance import JournalAdopted
 from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.rules import WORKSPACE_FILE
 from orchestrator.engine.approver import STREAM, is_code, new_code
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.policy_files import LoadedPolicy, PolicyFiles, load
 from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
@@ -190,25 +192,34 @@ async def opened(
     *,
     state_dir: str,
     places: Iterable[str],
+    system_policy: str = locations.SYSTEM_POLICY,
     step: Step = lambda name: None,
-) -> tuple[Services, LocalWorkspace, tuple[str, ...]]:
+) -> tuple[Services, LocalWorkspace, PolicyFiles, LoadedPolicy, tuple[str, ...]]:
     """What the engine works with, its files, and notes for a person; what is opened is closed with the stack.
 
     The files are those of the workspace without `places`, which daemons keep. Raises PolicyInvalid, and as `restored`.
     """
     doubts: list[str] = []
     state = await restored(journal, doubts)
-    own = OwnFiles(places)
+    policies = locations.policy_files(state_dir, system_policy)
+    paths = tuple(path for _, path in policies)
+    own = OwnFiles((*places, *paths, *map(os.path.realpath, paths)))
     workspace = LocalWorkspace(root, disk=Disk(), own=own, step=step)
     stack.callback(workspace.close)
-    text, source = read_policy(state_dir)
+    files = PolicyFiles(
+        read=partial(read_policies, policies),
+        signature=partial(signatures, (*paths, f"{root}/{WORKSPACE_FILE}")),
+        shipped=shipped_policies(),
+        own_state=own.inside(root),
+    )
+    loaded = await load(files, state.policies, journal, workspace)
     workers = WorkerPool()
     stack.push_async_callback(workers.aclose)
     services = Services(
         journal=journal,
         workspace=workspace,
         ignore=workspace.ignore,
-        policy=parse_policy(text, source=source, shipped=shipped_policies()).guarding(own.inside(root)),
+        policy=loaded.policy,
         clock=SystemClock(),
         entropy=SystemEntropy(),
         state=state,
@@ -216,32 +227,7 @@ async def opened(
         parser=LocalParser(workers),
         workers=workers,
     )
-    return services, workspace, (*workspace.features, *doubts)
-
-
-def read_policy(state_dir: str) -> tuple[str, str]:
-    """The policy's text and where it is: the state directory's own file, else the shipped default."""
-    own = Path(state_dir) / locations.POLICY_FILE
-    try:
-        return own.read_text(encoding="utf-8"), str(own)
-    except FileNotFoundError as error:
-        if own.is_symlink():  # else a policy that was moved would let through what it denies
-            raise PolicyInvalid(
-                f"{own} is a link that leads nowhere", hint="Put its target back, or remove it."
-            ) from error
-    except UnicodeDecodeError as error:
-        raise PolicyInvalid(f"{own} is not UTF-8 text: {error}", hint="Save it as UTF-8, or move it away.") from error
-    except OSError as error:
-        raise PolicyInvalid(
-            f"{own} can't be read: {error.strerror}", hint="Make it a file, or move it away."
-        ) from error
-    return shipped_policies()["default"], "policies/default.toml"
-
-
-def shipped_policies() -> dict[str, str]:
-    """The texts of the policies that come with the package, by name."""
-    files = (item for item in resources.files("policies").iterdir() if item.name.endswith(".toml"))
-    return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in files}
+    return services, workspace, files, loaded, (*workspace.features, *doubts)
 
 
 def _mark(workspace: str) -> Path:

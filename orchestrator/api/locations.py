@@ -25,6 +25,9 @@ PROTOCOL: Final = 1
 POLICY_FILE = "policy.toml"
 """In the state directory."""
 
+SYSTEM_POLICY = "/etc/orchestrator/policy.toml"
+"""The administrator's."""
+
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""
 
@@ -164,6 +167,20 @@ def state_directory(identity: str, given: str | None = None) -> str:
     if known is not None:
         return known.state_dir
     return f"{_xdg_state() or _home_state()}/{identity}"
+
+
+def user_policy() -> str:
+    """The user's own policy file, for all their workspaces."""
+    configured = os.environ.get("XDG_CONFIG_HOME", "")
+    folder = configured if os.path.isabs(configured) else f"{home_directory()}/.config"
+    return f"{folder}/orchestrator/{POLICY_FILE}"
+
+
+def policy_files(
+    state_dir: str, system: str = SYSTEM_POLICY
+) -> tuple[tuple[Literal["system", "user", "state"], str], ...]:
+    """Where an operator's policy files may lie; the later ones are laid over the earlier ones."""
+    return (("system", system), ("user", user_policy()), ("state", f"{state_dir}/{POLICY_FILE}"))
 
 
 def read_location(identity: str) -> Location | None:

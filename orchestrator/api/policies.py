@@ -10,6 +10,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import OperatorOperation
 from orchestrator.core import errors as e
+from orchestrator.core.events.policies import Layer
 from orchestrator.core.policy.rules import Action, Answer
 from orchestrator.core.policy.tables import Problem
 
@@ -23,6 +24,13 @@ class PolicyExplain(p.Params, frozen=True):
     action: Action
     path: p.PathText
     agent: Annotated[p.Name, Meta(description="Who would do it; without one, the caller.")] = ""
+
+
+class PolicyApprove(p.Approving, frozen=True):
+    digest: Annotated[
+        str,
+        Meta(pattern=r"^sha256:[0-9a-f]{64}$", description="Of the file as it was looked at.", extra=p.GIVEN),
+    ]
 
 
 class PolicyReport(r.Result, frozen=True, kw_only=True):
@@ -45,12 +53,23 @@ class RuleLine(r.Result, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class FileLine(r.Result, frozen=True, kw_only=True):
+    """One file that holds, in the content with this digest."""
+
+    layer: Layer
+    source: str
+    digest: str
+
+
 class PolicyInfo(r.Result, frozen=True, kw_only=True):
     name: str
     source: str
     digest: str
     default: Answer  # where no rule matches
     extends: str = ""
+    files: tuple[FileLine, ...] = ()  # each laid over those before it; the workspace's own only tightens
+    notes: tuple[str, ...] = ()  # files that are not used, and what waits for a yes
+    diff: str = ""  # from the workspace's file that a person said yes to, to the whole of the one that waits
     rules: tuple[RuleLine, ...] = ()
 
 
@@ -85,6 +104,15 @@ POLICY_EXPLAIN = OperatorOperation(
     Explanation,
     "Why an agent may do this to a path, or not: every rule about it, and the one that decides.",
     raises=(e.PathError,),
+)
+
+POLICY_APPROVE = OperatorOperation(
+    "policy_approve",
+    PolicyApprove,
+    r.Done,
+    "Say yes to the workspace's own policy file, as `policy show` shows it.",
+    raises=(e.PolicyChanged,),
+    writes=True,
 )
 
 POLICY_RELOAD = OperatorOperation(

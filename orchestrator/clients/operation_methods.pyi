@@ -623,6 +623,13 @@ class OperationMethods:
         agent: Who would do it; without one, the caller.
         """
 
+    async def policy_approve(self, digest: str, *, approver: str | None = None) -> orchestrator.api.results.Done:
+        """Say yes to the workspace's own policy file, as `policy show` shows it.
+
+        approver: The approver code.
+        digest: Of the file as it was looked at.
+        """
+
     async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.policies.PolicyReport:
         """Read the policy file again.
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from orchestrator.api import locations, processes
-from orchestrator.api.locations import POLICY_FILE, Location, SocketDirectoryUnsafe
+from orchestrator.api.locations import Location, SocketDirectoryUnsafe
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
 
@@ -33,7 +33,10 @@ DETACHED = "--detached"
 NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
 """Prefixes of variables that no policy passes on: a session, an approver code, and what decides which code runs."""
 
-KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+KEPT = (
+    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL"),
+    *("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"),
+)
 """The environment the daemon gets beside what its policy names for plugins: no more of the starter's."""
 
 
@@ -291,17 +294,18 @@ def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> in
 
 
 def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
-    """The variables that the operator's policy names there; the daemon reports what is wrong with it."""
+    """The variables that the operator's policy files name there; the daemon reports what is wrong with them."""
     import tomllib
 
-    try:
-        with open(f"{state_dir}/{POLICY_FILE}", "rb") as file:
-            policy = tomllib.load(file)
-    except (OSError, ValueError):
-        return []
-    found = policy.get(table)
-    lists = [item.get("env") for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
-    names = [name for named in lists if isinstance(named, list) for name in named]
+    names: list[object] = []
+    for _, path in locations.policy_files(state_dir):
+        try:
+            with open(path, "rb") as file:
+                found = tomllib.load(file).get(table)
+        except (OSError, ValueError):
+            continue
+        lists = [item.get("env") for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
+        names += [name for named in lists if isinstance(named, list) for name in named]
     return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
 
 

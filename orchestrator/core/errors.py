@@ -507,6 +507,14 @@ class PolicyInvalid(OperatorError, code="policy_invalid"):
     """The policy file cannot be used."""
 
 
+class PolicyChanged(
+    CallerError,
+    code="policy_changed",
+    hint="`orchestrator policy show` shows what waits; name the digest that it gives.",
+):
+    """What was to be approved is not what the workspace's policy file holds now."""
+
+
 # --- the journal's upkeep: archive, collect, back up, restore ------------------------------
 
 

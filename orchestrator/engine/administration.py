@@ -20,7 +20,7 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
-from orchestrator.engine.policies import PolicyFiles
+from orchestrator.engine.policy_files import LoadedPolicy, PolicyFiles, PolicyKeeper
 from orchestrator.engine.record.verification import Verification
 from orchestrator.engine.services import Services
 
@@ -41,6 +41,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     workspace_id: str
     state_dir: str
     policies: PolicyFiles
+    loaded: LoadedPolicy
     stop: Callable[[], None]
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now
@@ -59,19 +60,21 @@ class Administration:
         gate: ApproverGate,
         leases: Leases,
         importer: BatchImporter,
+        policies: PolicyKeeper,
         recovery: Recovery,
         watching: Watching,
         verification: Verification,
     ) -> None:
         self._s, self._effects, self._gate, self._facts, self._leases = services, effects, gate, facts, leases
         self._importer, self._recovery, self._watching = importer, recovery, watching
-        self._verification = verification
+        self._verification, self._policies = verification, policies
 
     async def status(self, caller: Caller, call: Call, params: p.Params) -> a.StatusInfo:
         pending = self._s.state.pending
         amiss = []
         if not self._gate.is_set:
             amiss.append("no approver code yet, so approvals wait: run `orchestrator up` in a terminal")
+        amiss += self._policies.notes()
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")

@@ -36,6 +36,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.leases import Leases
+from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 
@@ -75,8 +76,9 @@ class CallService:
         leases: Leases,
         lifecycle: SessionLifecycle,
         renames: RenameTracker,
+        policies: PolicyKeeper,
     ) -> None:
-        self._s, self._handlers = services, handlers
+        self._s, self._handlers, self._policies = services, handlers, policies
         self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
         self._renames = renames
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
@@ -84,6 +86,7 @@ class CallService:
     async def answer(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
         await self._lifecycle.catch_up()
+        await self._policies.refresh()
         try:
             self.check_authorized(caller)
             reviews = call.operation.reviewers and caller.agent_class == "review"

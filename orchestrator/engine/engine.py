@@ -47,6 +47,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.policies import PolicyService
+from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
@@ -117,6 +118,7 @@ class Engine:
         auditor = Auditor(services)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
         checks = StateCheck(journal, state, workspace, services.locks, importer)
+        self._policies = policy_keeper = PolicyKeeper(services, facts.policies, facts.loaded)
         administration = Administration(
             services,
             facts,
@@ -124,11 +126,12 @@ class Engine:
             gate=gate,
             leases=self._leases,
             importer=importer,
+            policies=policy_keeper,
             recovery=self._recovery,
             watching=self._watching,
             verification=self._verification,
         )
-        policy = PolicyService(services, facts.policies, gate)
+        policy = PolicyService(services, policy_keeper, gate)
         handlers = handlers_of(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
@@ -173,6 +176,7 @@ class Engine:
             handled_by(policies.POLICY_SHOW, policy.policy_show),
             handled_by(policies.POLICY_EXPLAIN, policy.policy_explain),
             handled_by(policies.POLICY_RELOAD, policy.policy_reload),
+            handled_by(policies.POLICY_APPROVE, policy.policy_approve),
             handled_by(JOURNAL_VERIFY, self._verification.journal_verify),
             handled_by(JOURNAL_REBUILD, checks.journal_rebuild),
             handled_by(WORKSPACE_CHECK, checks.workspace_check),
@@ -196,6 +200,7 @@ class Engine:
             leases=self._leases,
             lifecycle=self.lifecycle,
             renames=renames,
+            policies=policy_keeper,
         )
 
     @asynccontextmanager
@@ -203,6 +208,7 @@ class Engine:
         """Recover, scan, then serve; background work ends before this does."""
         async with anyio.create_task_group() as tasks:
             self._s.background.tasks = tasks
+            await self._policies.record()
             await self._snapshots.begin()
             await self._watching.start()
             try:

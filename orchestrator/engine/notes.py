@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, ExternalChange, Origin, Recorded
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ApprovalGranted
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, MetadataRead
-from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller
@@ -19,6 +19,9 @@ from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Jo
 
 E = TypeVar("E", bound=Event)
 End = TypeVar("End", ApprovalGranted, ApprovalDenied, ApprovalExpired)
+
+Blobs: TypeAlias = tuple[tuple[Digest, bytes], ...]
+"""Contents that come with events."""
 
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
@@ -32,16 +35,16 @@ class Notes:
         """Reads and refusals that were answered while the journal could not take them."""
         self._log = logger("engine")
 
-    async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
+    async def append(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> tuple[Recorded, ...]:
         """Append facts to streams whose version does not matter to them."""
         return await self._journal.append(
-            AppendBatch(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
+            AppendBatch(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin, blobs)
         )
 
-    async def note(self, origin: Origin, *events: tuple[str, Event]) -> None:
+    async def note(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> None:
         """Append what an answer does not depend on: while the journal can take nothing, reads go on without it."""
         try:
-            await self.append(origin, *events)
+            await self.append(origin, *events, blobs=blobs)
         except (DiskFull, WritesStopped) as error:
             if not self.unrecorded:
                 self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)

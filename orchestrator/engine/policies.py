@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
+from orchestrator.api import results as r
 from orchestrator.api.policies import (
     ConsideredRule,
     Explanation,
+    FileLine,
+    PolicyApprove,
     PolicyCheck,
     PolicyExplain,
     PolicyInfo,
     PolicyReport,
     RuleLine,
 )
-from orchestrator.core.events.base import Origin
-from orchestrator.core.events.conflicts import PolicyLoaded
+from orchestrator.core.errors import ParameterInvalid, PolicyChanged
+from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.ids import AgentName
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.rules import Allow, Deny, Request
+from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny, Request
 from orchestrator.core.policy.tables import Problem
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.policy_files import STREAM, PolicyKeeper
 from orchestrator.engine.services import Services
-
-
-class PolicyFiles(msgspec.Struct, frozen=True):
-    """Where policies are read from."""
-
-    read: Callable[[], tuple[str, str]]  # the text of the one that holds, and its source
-    shipped: Mapping[str, str]  # the texts of those that it may extend, by name
 
 
 class PolicyService:
     """Answers questions about the policy, and changes it."""
 
-    def __init__(self, services: Services, files: PolicyFiles, gate: ApproverGate) -> None:
-        self._s, self._files, self._gate = services, files, gate
+    def __init__(self, services: Services, keeper: PolicyKeeper, gate: ApproverGate) -> None:
+        self._s, self._keeper, self._gate = services, keeper, gate
 
     async def policy_check(self, caller: Caller, call: Call, params: PolicyCheck) -> PolicyReport:
-        policy, problems, line_of = check_policy(params.text, params.source, self._files.shipped)
+        policy, problems, line_of = check_policy(params.text, params.source, self._keeper.files.shipped)
         warned: tuple[Problem, ...] = ()
         if policy is not None:
-            default = parse_policy(self._files.shipped["default"], source="policies/default.toml")
+            default = parse_policy(self._keeper.files.shipped["default"], source="policies/default.toml")
             paths = [entry.path for entry in self._s.state.registry.files()]
             warned = tuple(
                 await to_thread.run_sync(
@@ -63,13 +57,17 @@ class PolicyService:
         )
 
     async def policy_show(self, caller: Caller, call: Call, params: p.Params) -> PolicyInfo:
-        policy = self._s.permissions.policy
+        now = self._keeper.now
+        policy = now.policy
         return PolicyInfo(
             name=policy.name,
             source=policy.source,
             digest=policy.digest,
             default=policy.default,
             extends=policy.extends,
+            files=tuple(FileLine(layer=text.layer, source=text.source, digest=text.digest) for text in now.texts),
+            notes=tuple(self._keeper.notes()),
+            diff=self._keeper.difference(),
             rules=tuple(
                 RuleLine(
                     name=rule.name,
@@ -111,9 +109,21 @@ class PolicyService:
 
     async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> PolicyReport:
         await self._gate.check(caller, params.approver)
-        text, source = await to_thread.run_sync(self._files.read)
-        policy = parse_policy(text, source=source, shipped=self._files.shipped)
-        self._s.permissions.policy = policy.guarding(self._s.permissions.policy.own_state)
-        event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-        await self._s.notes.append(Origin(), ("policy", event))
-        return PolicyReport(source=source, ok=True, rules=len(policy.rules))
+        await self._keeper.refresh(again=True)
+        now = self._keeper.now
+        if now.error is not None:
+            raise now.error
+        return PolicyReport(source=now.policy.source, ok=True, rules=len(now.policy.rules))
+
+    async def policy_approve(self, caller: Caller, call: Call, params: PolicyApprove) -> r.Done:
+        await self._gate.check(caller, params.approver)
+        waiting = self._keeper.now.waiting
+        if waiting is None or waiting.text.digest != params.digest:
+            raise PolicyChanged(f"{WORKSPACE_FILE} does not wait with this content", details={"digest": params.digest})
+        if waiting.problem:
+            raise ParameterInvalid("digest", waiting.problem, hint="Mend the file, then look at it again.")
+        event = WorkspacePolicyApproved(digest=waiting.text.digest, by=caller.agent)
+        blob = (waiting.text.digest, waiting.text.data)
+        await self._s.notes.append(caller.origin(call), (STREAM, event), blobs=(blob,))
+        await self._keeper.refresh(again=True)
+        return r.Done(message=f"{WORKSPACE_FILE} holds from here on, beside the operator's rules")

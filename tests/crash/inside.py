@@ -28,7 +28,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.policies import PolicyFiles
+from orchestrator.engine.policy_files import LoadedPolicy, PolicyFiles
 from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.services import Background, Services
 from orchestrator.journal.maintenance import SqliteMaintenance
@@ -185,7 +185,8 @@ async def _living(
             socket="",
             workspace_id="0",
             state_dir=str(state_dir),
-            policies=PolicyFiles(lambda: (POLICY, "test"), {}),
+            policies=PolicyFiles(lambda: (), lambda: None, {}),
+            loaded=LoadedPolicy(policy=services.permissions.policy, texts=()),
             stop=lambda: None,
         )
         engine = Engine(

@@ -10,9 +10,9 @@ import pytest
 
 from orchestrator.api.framing import rejection
 from orchestrator.api.locations import POLICY_FILE
+from orchestrator.api.policy_files import read_policies
 from orchestrator.core.errors import PolicyInvalid, WorkspaceNested
 from orchestrator.daemon import Starter, why_not_served
-from orchestrator.offline import read_policy
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_starter_that_went_away_is_no_error() -> None:
 def test_a_policy_that_is_no_text_is_refused_by_its_name(tmp_path: Path) -> None:
     (tmp_path / POLICY_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(PolicyInvalid, match=r"policy\.toml is not UTF-8"):
-        read_policy(str(tmp_path))
+        read_policies((("state", str(tmp_path / POLICY_FILE)),))
 
 
 def test_a_policy_that_leads_nowhere_or_is_a_folder_is_not_passed_over(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_policy_that_leads_nowhere_or_is_a_folder_is_not_passed_over(tmp_path:
     own = tmp_path / POLICY_FILE
     own.symlink_to(tmp_path / "gone.toml")
     with pytest.raises(PolicyInvalid, match="leads nowhere"):
-        read_policy(str(tmp_path))
+        read_policies((("state", str(tmp_path / POLICY_FILE)),))
     own.unlink()
     own.mkdir()
     with pytest.raises(PolicyInvalid, match="can't be read: Is a directory"):
-        read_policy(str(tmp_path))
+        read_policies((("state", str(tmp_path / POLICY_FILE)),))

@@ -7,6 +7,7 @@ from orchestrator.core.content import FoundFile, LineHunk, LineRange, ResolvedRe
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import journal_maintenance as k
+from orchestrator.core.events import policies as y
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Checksum, Digest, EscapedPath, Seq, SessionId, WorkspacePath
@@ -160,7 +161,12 @@ SAMPLES: tuple[Event, ...] = (
     c.ApprovalGranted(approval=Seq(29), by="ada", expires_at=1_700_000_900_000, digest=Checksum(A), unseen=True),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
-    c.PolicyLoaded(digest=Checksum(A), source="policies/default.toml", rules=14),
+    y.PolicyLoaded(
+        digest=Checksum(A),
+        source="policies/default.toml",
+        rules=14,
+        files=(y.PolicyFile("shipped", "policies/default.toml", B),),
+    ),
     f.ExternalBatchOpened(trigger="watch"),
     f.ExternalBatchClosed(group=Seq(34), changes=12),
     s.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
@@ -220,6 +226,8 @@ SAMPLES: tuple[Event, ...] = (
     s.ApproverCodeRefused(pid=4242),
     s.ApproverSessionOpened(pid=4242),
     c.ApprovalShown(approval=Seq(29), digest=Checksum(A), start="0:0", next="1:0", whole=True, unkept=(PATH,)),
+    y.PolicyRejected(source="/state/policy.toml", digest=Checksum(A), message="line 3: defualt: unknown key"),
+    y.WorkspacePolicyApproved(digest=B, by="ada"),
 )
 
 GROWN: tuple[Event, ...] = (

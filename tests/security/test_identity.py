@@ -29,6 +29,7 @@ PEOPLE = [
     ("approver_reset", {}),
     ("policy_check", {"text": ""}),
     ("policy_reload", {}),
+    ("policy_approve", {"digest": "sha256:" + "0" * 64}),
     ("journal_verify", {}),
     ("journal_rebuild", {}),
     ("workspace_check", {}),
@@ -42,6 +43,7 @@ CODED = [
     ("approver_open", {}),
     ("approver_reset", {}),
     ("policy_reload", {}),
+    ("policy_approve", {"digest": "sha256:" + "0" * 64}),
 ]
 WRONG = "aaaaa-aaaaa-aaaaa-aaaaa-aaaaa"
 

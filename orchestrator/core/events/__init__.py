@@ -3,7 +3,8 @@
 Begin with `base.py`: an event, and the envelope around each one in the journal. The events themselves:
 
 - `files.py`: reads, changes, refusals, and what other programs did to files
-- `conflicts.py`: conflicts, approvals, policy; reviewers and their answers
+- `conflicts.py`: conflicts, approvals; reviewers and their answers
+- `policies.py`: which policy decides, and what was refused
 - `sessions.py`: who is here, who reserved what, of what a session was notified
 - `journal_maintenance.py`: checkpoints, redactions, archives
 

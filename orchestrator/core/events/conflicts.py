@@ -137,14 +137,6 @@ class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     message: Redactable[str] = ""
 
 
-class PolicyLoaded(Event, frozen=True, kw_only=True, tag="policy_loaded"):
-    """From here on this policy decides."""
-
-    digest: Checksum
-    source: str
-    rules: int
-
-
 Verdict = Literal["current", "proposed", "content", "reject"]
 """What a reviewer chooses: one side, another content, or nothing."""
 

@@ -6,12 +6,14 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
 
+from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PolicyInvalid
+from orchestrator.core.events.policies import Layer
 from orchestrator.core.ids import Checksum, Digest
 from orchestrator.core.policy.rules import (
     ACTIONS,
@@ -45,9 +47,6 @@ _REVIEWERS: Final[Mapping[str, type[ReviewerSettings]]] = {
 
 VERSION: Final = 1
 """Of the format; a file of a newer one is refused as a whole, since a key may mean something else there."""
-
-Layer = Literal["shipped", "system", "user", "state", "workspace"]
-"""Where a policy file lies; a later one is laid over the earlier ones, and that of the workspace can only tighten."""
 
 _Lists: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -85,9 +84,13 @@ class PolicyText(msgspec.Struct, frozen=True):
     text: str
 
     @property
+    def data(self) -> bytes:
+        """The file's bytes."""
+        return self.text.encode("utf-8", "surrogatepass")
+
+    @property
     def digest(self) -> Digest:
-        """Of the file's bytes."""
-        return Digest("sha256:" + hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest())
+        return digest_of(self.data)
 
 
 def parse_policy(text: str, *, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Policy:

@@ -20,6 +20,7 @@ from orchestrator.core.leases import Leases
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Pending
+from orchestrator.core.projections.policies import Policies
 from orchestrator.core.projections.registry import Encodings, Registry
 from orchestrator.core.projections.sessions import Sessions
 
@@ -27,7 +28,7 @@ from orchestrator.core.projections.sessions import Sessions
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "6"
     """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class State:
         self.identities = Identities()
         self.leases = Leases()
         self.encodings = Encodings()
+        self.policies = Policies()
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)
         }

@@ -144,6 +144,7 @@ class Maintenance:
         conflicts = frozenset(conflict.seq for conflict in pending.open_conflicts())
         approvals = (approval.seq for approval in (*pending.waiting(), *pending.granted()))
         needed = {digest for _, intent in pending.open_intents() for digest in contents_of(intent)}
+        needed.update(self._s.state.policies.contents())
         for seq in (*conflicts, *approvals, *pending.diverged):
             recorded = await self._s.journal.event(seq)
             needed.update(contents_of(recorded.event) if recorded is not None else ())
@@ -238,6 +239,8 @@ class Maintenance:
                 f"{path} holds this content now: it is kept again when it is read, or at the next start. "
                 "Change the file, then redact once more"
             )
+        if digest in self._s.state.policies.contents():
+            yield "a policy file has this content, and can't hold on any more when its file is broken at a start"
         for approval in self._s.state.pending.waiting():
             if any(content.digest == digest for content in brought_by(approval.request)):
                 yield f"the approval {show(approval.seq)} asks for this content and can't be granted any more"

@@ -127,7 +127,7 @@ def test_its_outcome_has_a_meaning(filled: Filled) -> None:
         assert tag_of(filled.event) in tags_with(outcome)
 
 
-WITH_CHECKSUM = ("policy_loaded", "segment_archived", "approval_shown", "approval_granted")
+WITH_CHECKSUM = ("policy_loaded", "policy_rejected", "segment_archived", "approval_shown", "approval_granted")
 
 
 @pytest.mark.parametrize("event", [pytest.param(event, id=tag_of(event)) for event in SAMPLES])

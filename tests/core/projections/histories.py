@@ -19,7 +19,6 @@ from orchestrator.core.events.conflicts import (
     ConflictResolved,
     ConflictSides,
     ConflictSuperseded,
-    PolicyLoaded,
     ReviewAccepted,
     ReviewAnswered,
     ReviewFailed,
@@ -59,6 +58,7 @@ from orchestrator.core.events.journal_maintenance import (
     SegmentArchived,
     SegmentRestored,
 )
+from orchestrator.core.events.policies import PolicyFile, PolicyLoaded, PolicyRejected, WorkspacePolicyApproved
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
@@ -193,7 +193,9 @@ events: st.SearchStrategy[Event] = st.one_of(
         CallRefused(operation="x", code="c", message="m"),
         ChangeRefused(operation="x", paths=(), code="c", message="m"),
         OrphanContentKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
-        PolicyLoaded(digest=Checksum(DIGESTS[0]), source="s", rules=1),
+        PolicyLoaded(digest=Checksum(DIGESTS[0]), source="s", rules=1, files=(PolicyFile("state", "s", DIGESTS[1]),)),
+        PolicyRejected(source="s", digest=Checksum(DIGESTS[0]), message="m"),
+        WorkspacePolicyApproved(digest=DIGESTS[1], by="p"),
         CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
         PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),
         ContentRedacted(digest=DIGESTS[0], size=1, by="p"),
