@@ -41,6 +41,28 @@ class PolicyReport(r.Result, frozen=True, kw_only=True):
     rules: int = 0  # those of a shipped policy that it extends included
 
 
+class FailedCase(r.Result, frozen=True, kw_only=True):
+    """A case whose verdict is not the expected one, or comes of another rule."""
+
+    line: int  # in the file of cases
+    agent: str
+    action: Action
+    path: str
+    expect: Answer
+    verdict: Answer
+    rule: str  # that decided; "default": none matched
+    source: str = ""
+
+
+class PolicyTested(r.Result, frozen=True, kw_only=True):
+    """What a policy says of a table of cases."""
+
+    source: str
+    ok: bool = False
+    cases: int = 0
+    failed: tuple[FailedCase, ...] = ()
+
+
 class RuleLine(r.Result, frozen=True, kw_only=True):
     """One rule that holds, and where it is written."""
 

@@ -84,3 +84,58 @@ async def test_check_warns_of_what_a_policy_opens(daemon: RunningDaemon) -> None
     assert code == 0, said
     assert "agents may read own.pem" in said
     assert "'docs' names no file of this workspace" in said
+
+
+CASES = """
+policy = "new.toml"
+[[case]]
+agent = "bob"
+action = "write"
+path = "docs/a.md"
+expect = "deny"
+rule = "docs"
+[[case]]
+action = "read"
+path = "keys/server.pem"
+expect = "deny"
+[[case]]
+agent = "class:local"
+action = "write"
+path = ".github/workflows/ci.yml"
+expect = "%s"
+"""
+
+
+async def test_a_teams_cases_are_tried_without_a_daemon(daemon: RunningDaemon) -> None:
+    daemon.stop()
+    write(daemon.base, f'name = "x"\nextends = "default"\n{RULE}')
+    cases = daemon.base / "cases.toml"
+    cases.write_text(CASES % "ask")
+    code, said = command(daemon, "policy", "test", str(cases))
+    assert (code, said["ok"], said["cases"]) == (0, True, 3)
+    cases.write_text(CASES % "allow")
+    code, said = command(daemon, "policy", "test", str(cases))
+    (failed,) = said["failed"]
+    assert (code, failed["line"], failed["verdict"], failed["expect"]) == (1, 13, "ask", "allow")
+    assert (failed["rule"], failed["source"]) == ("tool-code", "policies/default.toml")
+    code, text = cli(daemon, "policy", "test", str(cases))
+    assert "tool-code" in text
+    (daemon.workspace / ".orchestrator").mkdir()
+    own = daemon.workspace / ".orchestrator/policy.toml"
+    own.write_text(RULE.replace('"deny"', '"ask"'))
+    code, said = command(daemon, "policy", "test", str(cases), "--policy", str(own))
+    verdicts = [(failed["verdict"], failed["rule"]) for failed in said["failed"]]
+    assert (code, verdicts) == (1, [("ask", "workspace.docs"), ("ask", "tool-code")]), "beside the operator's"
+    (daemon.state_dir / "policy.toml").write_text(f'name = "x"\nextends = "default"\n{RULE}')
+    cases.write_text((CASES % "ask").replace('policy = "new.toml"', ""))
+    assert command(daemon, "policy", "test", str(cases))[0] == 0, "what would hold here"
+
+
+async def test_a_policy_is_checked_without_a_daemon_too(daemon: RunningDaemon) -> None:
+    daemon.stop()
+    code, said = command(daemon, "policy", "check", write(daemon.base, f'name = "x"\ndefault = "deny"\n{READ_ALL}'))
+    assert (code, said["ok"]) == (0, True)
+    (advice,) = said["advice"]
+    assert "which the shipped default hides" in advice["message"]
+    code, said = command(daemon, "policy", "check", write(daemon.base, 'name = "x"\n'))
+    assert (code, said["problems"][0]["key"]) == (1, "default")

@@ -10,10 +10,15 @@ import click
 
 from orchestrator.api import locations
 from orchestrator.api import results as r
-from orchestrator.api.policies import POLICY_CHECK
-from orchestrator.clients.cli.context import Command, Settings, text_of
+from orchestrator.api.policies import POLICY_CHECK, FailedCase, PolicyCheck, PolicyReport, PolicyTested
+from orchestrator.api.policy_files import DEFAULT, read_policies, shipped_policies
+from orchestrator.clients.cli.context import Command, Settings, echo, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
-from orchestrator.core.errors import CallerError, escaped
+from orchestrator.core.errors import CallerError, DaemonUnreachable, escaped
+from orchestrator.core.policy.advice import warnings
+from orchestrator.core.policy.cases import parse_cases
+from orchestrator.core.policy.parse import PolicyText, check_policy, is_workspace_file, parse_layers, parse_policy
+from orchestrator.core.policy.rules import WORKSPACE_FILE
 
 
 class PolicyExists(
@@ -29,13 +34,68 @@ def _policy_text(settings: Settings, typed: dict[str, Any]) -> None:
     typed |= {"text": text_of(name), "source": name}
 
 
+def _check(settings: Settings, params: PolicyCheck) -> int:
+    """By the daemon, which knows the workspace's files; without one, what the file alone tells."""
+    try:
+        return settings.run(POLICY_CHECK, params)
+    except DaemonUnreachable:
+        policy, problems, line_of = check_policy(params.text, params.source, shipped := shipped_policies())
+        default = parse_policy(shipped[DEFAULT], source=f"policies/{DEFAULT}.toml")
+        advice = () if policy is None else warnings(policy, params.source, shipped=default, paths=None, line_of=line_of)
+        echo("note: no daemon runs, so the file is not compared with the workspace's files", err=True)
+        report = PolicyReport(
+            source=params.source,
+            ok=policy is not None,
+            problems=tuple(problems),
+            advice=tuple(advice),
+            rules=len(policy.rules) if policy is not None else 0,
+        )
+        return settings.show(report)
+
+
 policy_check = OperationCommand(
     POLICY_CHECK,
+    _check,
     about="Check a policy file, and warn of what it opens; changes nothing.",
     hide=("text", "source"),
     options=(click.Argument(["file"], metavar="FILE|-"),),
     prepare=_policy_text,
 )
+
+
+@click.command("policy test", cls=Command)
+@click.argument("file", metavar="FILE|-")
+@click.option("--policy", metavar="FILE", help="The policy; default: the one that FILE names, else what would hold.")
+@click.pass_obj
+def policy_test(settings: Settings, file: str, policy: str | None) -> int:
+    """Try a table of cases on a policy: exit code 1 where a verdict is not the expected one. Needs no daemon."""
+    cases = parse_cases(text_of(file), file)
+    named = policy or (str(Path(file).parent / cases.policy) if cases.policy else "")
+    whole = parse_layers(_texts(settings, named), shipped_policies())
+    failed = tuple(
+        FailedCase(
+            line=tried.line,
+            agent=tried.case.agent,
+            action=tried.case.action,
+            path=tried.case.path,
+            expect=tried.case.expect,
+            verdict=tried.verdict,
+            rule=tried.rule,
+            source=whole.source_of(tried.rule),
+        )
+        for tried in cases.tried(whole)
+        if not tried.ok
+    )
+    return settings.show(PolicyTested(source=whole.source, ok=not failed, cases=len(cases.cases), failed=failed))
+
+
+def _texts(settings: Settings, named: str) -> tuple[PolicyText, ...]:
+    """The one that is named; the workspace's own file beside the operator's, where it is that; or all files here."""
+    if named and not is_workspace_file(named):
+        return (PolicyText("state", named, text_of(named)),)
+    own = Path(named or f"{settings.root}/{WORKSPACE_FILE}")
+    operators = read_policies(locations.policy_files(settings.state_directory))
+    return (*operators, *((PolicyText("workspace", str(own), text_of(str(own))),) if own.exists() else ()))
 
 
 @click.command("policy init", cls=Command)

@@ -18,13 +18,15 @@ LineOf = Callable[..., int]
 
 
 def warnings(
-    policy: Policy, source: str, *, shipped: Policy, paths: Sequence[WorkspacePath], line_of: LineOf
+    policy: Policy, source: str, *, shipped: Policy, paths: Sequence[WorkspacePath] | None, line_of: LineOf
 ) -> Iterator[Problem]:
-    """Of a policy that can be used, and the file `source` of it; `shipped` is the default, `paths` all files there are.
+    """Of a policy that can be used, and the file `source` of it.
+
+    `shipped` is the default; `paths` are all files there are, or None where nobody knows them.
 
     Cost: O(paths), a few µs each.
     """
-    opened = [path for path in (*paths, *_samples(shipped)) if _opens(policy, shipped, path)]
+    opened = [path for path in (*(paths or ()), *_samples(shipped)) if _opens(policy, shipped, path)]
     if opened:
         yield Problem(
             1,
@@ -34,10 +36,10 @@ def warnings(
     own = [rule for rule in policy.rules if policy.source_of(rule.name) == source]
     matcher = Matcher(own)
     matched = 0
-    for path in paths:
+    for path in paths or ():
         matched |= matcher.matching(path)
     for at, rule in enumerate(own, 1):
-        if not matched >> (at - 1) & 1:
+        if paths is not None and not matched >> (at - 1) & 1:
             yield Problem(line_of("rule", at), f"'{escaped(rule.name)}' names no file of this workspace", f"rule[{at}]")
     yield from _contradictions(policy, own, line_of)
     if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):

@@ -132,6 +132,11 @@ def _invalid(source: str, problems: list[Problem]) -> PolicyInvalid:
     )
 
 
+def is_workspace_file(name: str) -> bool:
+    """Whether a file is a workspace's own, by its name."""
+    return f"/{name}".endswith(f"/{WORKSPACE_FILE}")
+
+
 class Checked(NamedTuple):
     """A policy, or all that is wrong with its file, by line; and the line of any place in it."""
 
@@ -142,7 +147,7 @@ class Checked(NamedTuple):
 
 def check_policy(text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Checked:
     """Read a policy file for who wants to know what is wrong with it; that of a workspace is known by its name."""
-    if f"/{source}".endswith(f"/{WORKSPACE_FILE}"):
+    if is_workspace_file(source):
         reader = _Reader(PolicyText("workspace", source, text), shipped)
         beneath, lists = _base("default", shipped)
         rules, problems = reader.tightening(lists)

@@ -72,7 +72,7 @@ class TableReader:
             self.wrong(f"is a table: [{place[0]}]", *place)
             return None
         before = len(self.problems)
-        fields = {field.name: field for field in msgspec.structs.fields(kind)}
+        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         for key in table:
             if key not in fields and key not in known:
                 self.wrong(f"unknown key; known: {', '.join((*fields, *known))}", *place, key)
