@@ -112,6 +112,7 @@ class PermissionCheck(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     path: WorkspacePath
     others_work: bool = False
     directory: bool = False
+    size: FromContent[int | None] = None  # of the content that is to be there
 
 
 def checksum_of(

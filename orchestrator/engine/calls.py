@@ -94,6 +94,7 @@ class CallService:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
             if not call.operation.operator_only:
                 self._s.check_in_place()
+            await self._s.permissions.learn_task(caller.session)
             if call.request_id is not None:
                 return await self._once(caller, call, call.request_id)
             return await self._handle(caller, call)

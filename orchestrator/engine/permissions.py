@@ -8,11 +8,13 @@ import anyio.lowlevel
 
 from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import Denied, PathError, escaped
-from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
-from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
-from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
-from orchestrator.core.projections.identities import Identities
+from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.policy.evaluate import asks_for_size, asks_for_task, evaluate, hidden_from_all
+from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
+from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.notes import Notes
 from orchestrator.ports.workspace import Workspace
 
 SLICE = 20
@@ -22,8 +24,9 @@ SLICE = 20
 class Permissions:
     """The policy as it is now, and what it says of an act."""
 
-    def __init__(self, policy: Policy, identities: Identities, workspace: Workspace) -> None:
-        self.policy, self._identities, self._workspace = policy, identities, workspace
+    def __init__(self, policy: Policy, state: State, workspace: Workspace, notes: Notes) -> None:
+        self.policy, self._state, self._workspace, self._notes = policy, state, workspace, notes
+        self._titles: dict[SessionId, tuple[Seq, str]] = {}
 
     def verdict(
         self,
@@ -34,18 +37,64 @@ class Permissions:
         others_work: bool = False,
         directory: bool = False,
         on_disk: bool = False,
+        size: int | None = None,
     ) -> Verdict:
         """What policy says of this act; with `on_disk` also by what the path leads to, whatever its spelling."""
-        request = Request(
+        is_git = on_disk and self._is_git(path)
+        request = self.request(
+            caller, action, path, others_work=others_work, directory=directory, size=size, is_git=is_git
+        )
+        return evaluate(self.policy, request)
+
+    def request(
+        self,
+        caller: Caller,
+        action: Action,
+        path: WorkspacePath,
+        *,
+        others_work: bool = False,
+        directory: bool = False,
+        is_git: bool = False,
+        size: int | None = None,
+    ) -> Request:
+        """The act as policy judges it; `size` is that of a content that is to be there."""
+        if action in ("delete", "move"):
+            entry = self._state.registry.get(path)
+            others_work = entry is None or entry.made_by != caller.agent
+        if size is None and action in BY_SIZE and action not in ("create", "write") and asks_for_size(self.policy):
+            size = self._size(path)
+        return Request(
             agent=caller.agent,
             agent_class=caller.agent_class,
             action=action,
             path=path,
             others_work=others_work,
             directory=directory,
-            is_git=on_disk and self._is_git(path),
+            is_git=is_git,
+            size=size,
+            task=self._titles[caller.session][1] if caller.session in self._titles else "",
         )
-        return evaluate(self.policy, request)
+
+    def _size(self, path: WorkspacePath) -> int | None:
+        """Of a file; None where it can't be seen, which its own refusal says."""
+        entry = self._state.registry.get(path)
+        if entry is not None and entry.signature is not None:
+            return entry.signature.size
+        try:
+            stat = self._workspace.stat(path)
+        except PathError:
+            return None
+        return stat.signature.size if stat is not None and stat.kind == "file" else None
+
+    async def learn_task(self, session: SessionId) -> None:
+        """Read the title of the task that a session works on, if policy asks for it."""
+        known = self._state.sessions.get(session) if asks_for_task(self.policy) else None
+        task = known.task if known is not None else None
+        if task is None:
+            self._titles.pop(session, None)
+        elif session not in self._titles or self._titles[session][0] != task:
+            begun = await self._notes.event(task, TaskBegun)
+            self._titles[session] = (task, begun.title if begun is not None else "")
 
     def _is_git(self, path: WorkspacePath) -> bool:
         """Whether a directory in the path is a repository's `.git` under another name: by (device, inode).
@@ -75,9 +124,12 @@ class Permissions:
         others_work: bool = False,
         directory: bool = False,
         on_disk: bool = False,
+        size: int | None = None,
     ) -> Allow | NeedApproval:
         """As `verdict`. Raises Denied."""
-        verdict = self.verdict(caller, action, path, others_work=others_work, directory=directory, on_disk=on_disk)
+        verdict = self.verdict(
+            caller, action, path, others_work=others_work, directory=directory, on_disk=on_disk, size=size
+        )
         if isinstance(verdict, Deny):
             raise denied(action, path, verdict)
         return verdict
@@ -90,6 +142,7 @@ class Permissions:
     async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> tuple[NeedApproval, ...]:
         """What a person must say yes to. Raises Denied."""
         asks = []
+        await self.learn_task(caller.session)  # of who calls it is known; this may be a change granted later
         for number, check in enumerate(checks, 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
@@ -99,8 +152,15 @@ class Permissions:
         return tuple(asks)
 
     def _check(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Allow | NeedApproval:
-        work, directory = check.others_work, check.directory
-        return self.permit(caller, check.action, check.path, others_work=work, directory=directory, on_disk=on_disk)
+        return self.permit(
+            caller,
+            check.action,
+            check.path,
+            others_work=check.others_work,
+            directory=check.directory,
+            on_disk=on_disk,
+            size=check.size,
+        )
 
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""
@@ -117,7 +177,7 @@ class Permissions:
     def author(self, agent: AgentName | None, session: SessionId | None) -> Caller:
         """Whose change the daemon carries out, though it is not calling now."""
         name = agent or AgentName("unnamed")
-        known = self._identities.get(name)
+        known = self._state.identities.get(name)
         agent_class = known.agent_class if known else "cloud"
         return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), transport="daemon")
 

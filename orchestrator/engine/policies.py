@@ -23,7 +23,7 @@ from orchestrator.core.ids import AgentName
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny, Request
+from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
 from orchestrator.core.policy.tables import Problem
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -86,7 +86,7 @@ class PolicyService:
         path, permissions = self._s.paths.either(params.path), self._s.permissions
         who = permissions.author(AgentName(params.agent), None) if params.agent else caller
         verdict = permissions.verdict(who, params.action, path, on_disk=True)
-        rules = considered(permissions.policy, Request(who.agent, who.agent_class, params.action, path))
+        rules = considered(permissions.policy, permissions.request(who, params.action, path))
         return Explanation(
             agent=who.agent,
             agent_class=who.agent_class,

@@ -125,8 +125,8 @@ class Services:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser, self.workers = parser, workers
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
-        self.permissions = Permissions(policy, state.identities, workspace)
         self.notes = Notes(journal)
+        self.permissions = Permissions(policy, state, workspace, self.notes)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,28 @@ class History:
     task = ""
     alice = ""
     change = ""
+
+
+ASKED = """
+name = "asked"
+extends = "default"
+
+[[rule]]
+name = "delete-or-move-own"
+agents = ["*"]
+actions = ["delete", "move"]
+paths = ["**"]
+verdict = "ask"
+"""
+
+
+@pytest.fixture
+def daemon(base: Path) -> Iterator[RunningDaemon]:
+    """One whose policy asks before any file is deleted or moved."""
+    (base / "state").mkdir()
+    (base / "state/policy.toml").write_text(ASKED)
+    with running(base) as started:
+        yield started
 
 
 @pytest.fixture

@@ -342,7 +342,7 @@ async def test_verify_says_what_it_could_not_check(daemon: RunningDaemon) -> Non
 async def test_what_is_not_over_is_not_archived(daemon: RunningDaemon) -> None:
     approver = await daemon.make_approver()
     async with daemon.client("bot") as files:
-        await write(files, "a.txt", "one\n")
+        (daemon.workspace / "a.txt").write_text("one\n")
         waiting = await files.delete_file("a.txt")
         assert waiting.status == "waiting"
         await write(files, "b.txt", "b\n")

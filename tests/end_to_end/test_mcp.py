@@ -111,8 +111,8 @@ async def test_every_core_tool(place: Place, mode: Mode, revision: str) -> None:
         changed(await call("revert", {"change": edited["change"]}))
         assert (place.workspace / "src/notes.txt").read_text() == TEXT.replace("line 1\n", "line one\n", 1)
         for name, arguments in (
-            ("move_file", {"source": "new.txt", "destination": "moved.txt"}),
-            ("delete_file", {"path": "new.txt"}),
+            ("move_file", {"source": "src/notes.txt", "destination": "moved.txt"}),
+            ("delete_file", {"path": "src/notes.txt"}),
         ):
             waiting = changed(await call(name, arguments), "waiting")
             waited = changed(await call("await_change", {"id": waiting["approval"], "timeout_s": 0}), "still_waiting")

@@ -151,7 +151,10 @@ SAMPLES: tuple[Event, ...] = (
         provenance=WHY,
         paths=(INTENDED,),
         rule="ci: files that run code",
-        permissions=(PermissionCheck("revert", PATH, others_work=True), PermissionCheck("create", OLD, directory=True)),
+        permissions=(
+            PermissionCheck("revert", PATH, others_work=True),
+            PermissionCheck("create", OLD, directory=True, size=120),
+        ),
         expires_at=1_700_000_900_000,
         fit=FIT,
         directories=Directories(emptied=(WorkspacePath("src"),), unmade=(WorkspacePath("d4/x"),)),

@@ -51,8 +51,8 @@ def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Ite
     for at, rule in enumerate(own, 1):
         for other in (*own[:at], *(item for item in policy.rules if item not in own)):
             both = [action for action in rule.actions if action in other.actions]
-            same = set(rule.agents) == set(other.agents) and rule.paths == other.paths and rule.work == other.work
-            if both and same and rule.verdict != other.verdict:
+            works = rule.work == other.work or "any" in (rule.work, other.work)
+            if both and works and _narrowed(rule) == _narrowed(other) and rule.verdict != other.verdict:
                 stricter = min(rule, other, key=lambda one: STRICTNESS[one.verdict])
                 yield Problem(
                     line_of("rule", at),
@@ -61,6 +61,11 @@ def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Ite
                     f"paths. '{stricter.name}' decides; a rule with the other's name would take its place",
                     f"rule[{at}]",
                 )
+
+
+def _narrowed(rule: Rule) -> tuple[object, ...]:
+    """What a rule is about, but for its actions and whose work it is."""
+    return (set(rule.agents), rule.paths, rule.max_bytes, rule.task)
 
 
 def _opens(policy: Policy, shipped: Policy, path: WorkspacePath) -> bool:

@@ -21,7 +21,9 @@ Ask and deny match if either spelling does, allow only if both do: the stricter 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from fnmatch import translate
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
@@ -200,6 +202,16 @@ def considered(policy: Policy, request: Request) -> tuple[tuple[Rule, bool], ...
     return _evaluation_of(policy).considered(request)
 
 
+def asks_for_size(policy: Policy) -> bool:
+    """Whether what it says may depend on how large a file is."""
+    return _evaluation_of(policy).sized != 0
+
+
+def asks_for_task(policy: Policy) -> bool:
+    """Whether what it says may depend on what a session works on."""
+    return _evaluation_of(policy).has_tasks
+
+
 def hidden_from_all(policy: Policy, path: WorkspacePath) -> bool:
     """Whether nobody may read or search a path, not even with a person's yes."""
     return _evaluation_of(policy).hidden_from_all(path)
@@ -222,7 +234,9 @@ class _Evaluation:
         self._stricter = sum(1 << at for at, rule in enumerate(self._rules) if STRICTNESS[rule.verdict] <= most)
         self._deciding = ~self._tightening
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
-        self._applying: dict[tuple[str, str, str, bool], int] = {}
+        self.sized = sum(1 << at for at, rule in enumerate(self._rules) if rule.max_bytes is not None)
+        self.has_tasks = any(rule.task for rule in self._rules)
+        self._applying: dict[tuple[str, str, str, bool, str], int] = {}
         self._matching: dict[tuple[WorkspacePath, bool], int] = {}
         self._shown = {action: self._bits(action) for action in ("read", "search")}
         self._shown_by_default = policy.default != "deny"
@@ -238,7 +252,7 @@ class _Evaluation:
         return verdict if request.action != "approve" else _of_approver(request, verdict, by_rule=by_rule)
 
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
-        matched = self._matched(request.path, request.directory)
+        matched = self._of_size(self._matched(request.path, request.directory), request.size)
         return tuple((rule, bool(matched >> at & 1)) for at, rule in enumerate(self._rules) if _applies(rule, request))
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
@@ -254,19 +268,30 @@ class _Evaluation:
         for at, rule in enumerate(self._rules):
             if action in rule.actions and rule.verdict != "deny" and not self._tightening >> at & 1:
                 opened |= 1 << at
-            elif action in rule.actions and "*" in rule.agents:
+            elif action in rule.actions and "*" in rule.agents and rule.max_bytes is None and not rule.task:
                 closed |= 1 << at
         return closed, opened
 
     def _found(self, request: Request) -> int:
-        who = (request.agent, request.agent_class, request.action, request.others_work)
+        task = request.task if self.has_tasks else ""
+        who = (request.agent, request.agent_class, request.action, request.others_work, task)
         applying = self._applying.get(who)
         if applying is None:
             if len(self._applying) > 10_000:
                 self._applying.clear()
             applying = sum(1 << at for at, rule in enumerate(self._rules) if _applies(rule, request))
             self._applying[who] = applying
-        return applying and applying & self._matched(request.path, request.directory)
+        found = applying and applying & self._matched(request.path, request.directory)
+        return self._of_size(found, request.size) if found & self.sized else found
+
+    def _of_size(self, found: int, size: int | None) -> int:
+        """Without the rules that do not hold for this size; of one that is not known, only allow rules hold."""
+        for at, rule in enumerate(self._rules):
+            if found >> at & 1 and rule.max_bytes is not None:
+                over = size is not None and size > rule.max_bytes
+                if over == (rule.verdict == "allow"):
+                    found &= ~(1 << at)
+        return found
 
     def _matched(self, path: WorkspacePath, directory: bool) -> int:
         """The rules that name a path, whoever asks; the same for as long as the policy lives."""
@@ -287,7 +312,9 @@ def _applies(rule: Rule, request: Request) -> bool:
     """Whether a rule speaks of this agent, action and work, wherever it is."""
     if request.action not in rule.actions:
         return False
-    if request.action == "revert" and rule.work != "any" and (rule.work == "others") != request.others_work:
+    if rule.work != "any" and (rule.work == "others") != request.others_work:
+        return False
+    if rule.task and not (request.task and _pattern(rule.task).match(request.task.casefold())):
         return False
     return any(
         agent == f"class:{request.agent_class}" if agent.startswith("class:") else agent in ("*", request.agent)
@@ -311,6 +338,11 @@ def _of_approver(request: Request, verdict: Verdict, *, by_rule: bool) -> Verdic
             return verdict
         case _:
             return verdict if isinstance(verdict, Deny) else Deny(APPROVERS, "people and agents of class review do")
+
+
+@lru_cache(maxsize=256)
+def _pattern(task: str) -> re.Pattern[str]:
+    return re.compile(translate(task.casefold()))
 
 
 def _answer(answer: Answer, rule: str, reason: str) -> Verdict:

@@ -18,6 +18,8 @@ from orchestrator.core.ids import Checksum, Digest
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,
+    BY_SIZE,
+    BY_WORK,
     DEFAULT_RULE,
     PERSON,
     WORKSPACE,
@@ -288,8 +290,10 @@ class _Reader:
                 self._tables.wrong("is missing", *place, "paths")
         if table.name == DEFAULT_RULE or table.name.startswith((BUILT_IN, WORKSPACE)):
             self._tables.wrong(f"{table.name!r} is kept for the daemon's own verdicts", *place, "name")
-        if table.work != "any" and set(table.actions) != {"revert"}:
-            self._tables.wrong('goes with actions = ["revert"] alone', *place, "work")
+        if table.work != "any" and not set(table.actions).issubset(BY_WORK):
+            self._tables.wrong(f"goes with the actions {', '.join(BY_WORK)} alone", *place, "work")
+        if table.max_bytes is not None and not set(table.actions).issubset(BY_SIZE):
+            self._tables.wrong(f"goes with the actions {', '.join(BY_SIZE)} alone", *place, "max_bytes")
         return Rule(
             name=table.name,
             agents=table.agents,
@@ -298,6 +302,8 @@ class _Reader:
             verdict=table.verdict,
             reason=table.reason,
             work=table.work,
+            max_bytes=table.max_bytes,
+            task=table.task,
         )
 
     def _exception_first(self, globs: tuple[str, ...], *place: str | int) -> None:

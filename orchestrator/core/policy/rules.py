@@ -55,6 +55,12 @@ CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "reve
 STRICTNESS: Final[Mapping[Answer, int]] = {"deny": 0, "ask": 1, "allow": 2}
 """The strictest first: what it says beats what those after it say."""
 
+BY_WORK: Final[tuple[Action, ...]] = ("revert", "delete", "move")
+"""The actions of which a rule may say whose work it is about."""
+
+BY_SIZE: Final[tuple[Action, ...]] = ("read", "search", "write", "create", "delete", "move")
+"""The actions on a file, or a content, that has a size."""
+
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
 
@@ -99,7 +105,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One rule: who, doing what, where; and the answer.
 
     `agents`: names, `class:…` or `*`. `paths`: gitignore-style globs, `!` for exceptions.
-    `work` narrows a rule on reverts to changes of the agent itself or of others.
+    `work` narrows a rule to what the agent itself did, or to what others did: of a revert the changes that it
+    undoes; of a delete or move the file, which is its own if it made it and nobody else changed it since.
+    `max_bytes`: up to this size an allow rule holds, and above it one that asks or denies. `task`: it holds only
+    while the caller's task has such a title.
     """
 
     name: Name
@@ -109,6 +118,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     verdict: Answer
     reason: Line = ""
     work: Work = "any"
+    max_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
+    task: Line = ""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -264,7 +275,9 @@ class Request(msgspec.Struct, frozen=True):
     """May this agent do this here?
 
     `directory`: the path is known to be one; False is "a file, or not known". `others_work`:
-    a revert that touches changes of other agents. `is_git`: the path, or a directory above it, is a
+    a revert that touches changes of other agents, or a delete or move of a file that others made or changed.
+    `size`: of the file, or of the content that is to be there; None: not known. `task`: the title of the one that
+    the agent's session works on. `is_git`: the path, or a directory above it, is a
     repository's `.git` by (device, inode), whatever its name.
     """
 
@@ -275,3 +288,5 @@ class Request(msgspec.Struct, frozen=True):
     others_work: bool = False
     directory: bool = False
     is_git: bool = False
+    size: int | None = None
+    task: str = ""

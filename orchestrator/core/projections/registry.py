@@ -20,7 +20,7 @@ from orchestrator.core.events.files import (
     FilesFound,
 )
 from orchestrator.core.events.journal_maintenance import ContentRedacted
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.base import Projection
 
 
@@ -35,6 +35,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     kept: bool  # the bytes are in the blob store
     change: Seq | None = None  # the change that gave it its content
     reads: int = 0
+    made_by: AgentName | None = None  # the agent that made it, where nobody else changed it since
 
 
 class Registry(Projection):
@@ -79,9 +80,10 @@ class Registry(Projection):
             case FilesFound(entries=entries):
                 for found in entries:
                     self._found(recorded.seq, found)
-            case ChangeApplied(change=change, paths=paths):
-                for changed in paths:
-                    self._changed(recorded.seq, change, changed)
+            case ChangeApplied(paths=paths) as event:
+                makers = [self._maker(recorded.agent, event, changed) for changed in paths]
+                for changed, maker in zip(paths, makers, strict=True):
+                    self._changed(recorded.seq, event.change, changed, maker)
             case ExternalFileChanged() | ExternalFileCreated() as event:
                 self._put(FileEntry(event.path, recorded.seq, event.after, event.signature, event.mode, event.kept))
             case ExternalFileRemoved(path=path):
@@ -93,15 +95,25 @@ class Registry(Projection):
             case _:
                 return
 
-    def _found(self, seq: Seq, found: FoundFile) -> None:
-        known, kept, change = self._files.get(found.path), found.kept, None
-        if found.version is not None and known is not None and known.version == found.version:
-            seq, kept, change = known.version, known.kept or kept, known.change
-        self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, kept, change))
+    def _maker(self, agent: AgentName | None, event: ChangeApplied, changed: PathChange) -> AgentName | None:
+        """Who made what is at a path after a change, and is the only one who changed it."""
+        provenance, known = event.provenance, self._files.get(changed.moved_from or changed.path)
+        if provenance.resolves is not None:  # it may hold what others proposed
+            return None
+        if known is not None:
+            return agent if known.made_by == agent else None
+        return agent if changed.before is None and changed.moved_from is None and not provenance.reverts else None
 
-    def _changed(self, seq: Seq, change: Seq, changed: PathChange) -> None:
+    def _found(self, seq: Seq, found: FoundFile) -> None:
+        known, kept, change, maker = self._files.get(found.path), found.kept, None, None
+        if found.version is not None and known is not None and known.version == found.version:
+            seq, kept, change, maker = known.version, known.kept or kept, known.change, known.made_by
+        self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, kept, change, made_by=maker))
+
+    def _changed(self, seq: Seq, change: Seq, changed: PathChange, maker: AgentName | None) -> None:
         if changed.after is not None:
-            self._put(FileEntry(changed.path, seq, changed.after, changed.signature, changed.mode, True, change))
+            signature, mode = changed.signature, changed.mode
+            self._put(FileEntry(changed.path, seq, changed.after, signature, mode, True, change, made_by=maker))
         elif not changed.directory:
             self._remove(changed.path, seq)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from orchestrator.core.change import PathChange, UnseenChange
+import msgspec
+
+from orchestrator.core.change import PathChange, PermissionCheck, UnseenChange
 from orchestrator.core.content import RUNGS
-from orchestrator.core.decisions.decision import Apply, Facts
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
+from orchestrator.core.policy.evaluate import asks_for_size
 from orchestrator.core.policy.protected import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.engine.caller import Caller
@@ -49,6 +52,24 @@ class ChangeRules:
         if unseen and edits.stale_reads != "allow":
             asks.append(NeedApproval("edits.stale_reads", unseen_in_words(unseen)))
         return (*asks, *self.repository(plan, facts))
+
+    def sized(
+        self,
+        checks: tuple[PermissionCheck, ...],
+        outcome: Apply | ConflictOutcome,
+        facts: Mapping[WorkspacePath, Facts],
+    ) -> tuple[PermissionCheck, ...]:
+        """What policy is asked once it is known what would be written, if it asks for that."""
+        if not asks_for_size(self._permissions.policy):
+            return checks
+        if isinstance(outcome, ConflictOutcome):
+            sizes = {outcome.path: len(outcome.proposed or b"")}
+        else:
+            sizes = {change.path: len(_content(outcome, change, facts)) for change in outcome.paths if change.after}
+        return tuple(
+            msgspec.structs.replace(check, size=sizes.get(check.path)) if check.action in ("create", "write") else check
+            for check in checks
+        )
 
     # --- repositories -----------------------------------------------------------------
 

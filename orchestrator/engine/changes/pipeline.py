@@ -100,6 +100,9 @@ class ChangePipeline:
         asks = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self.decide(command, facts)
+        sized = self.rules.sized(permissions, outcome, facts)
+        if sized is not permissions:
+            permissions, asks = sized, await self._s.permissions.asks(caller, sized)
         provenance = await self._provenance(command, request, outcome, supersedes)
         if request.resolves is None and not request.pre_approved:
             outcome = held_for_review(

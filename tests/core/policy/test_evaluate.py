@@ -36,7 +36,7 @@ READS: tuple[Action, ...] = ("list", "read", "search")
 
 TABLE: dict[Action, tuple[Answer, Answer]] = {
     "list": ("allow", "allow"), "read": ("allow", "allow"), "search": ("allow", "allow"),
-    "write": ("allow", "deny"), "create": ("allow", "deny"), "delete": ("ask", "deny"), "move": ("ask", "deny"),
+    "write": ("allow", "deny"), "create": ("allow", "deny"), "delete": ("allow", "deny"), "move": ("allow", "deny"),
     "run": ("ask", "deny"), "revert": ("allow", "deny"), "review": ("deny", "deny"), "approve": ("deny", "deny"),
 }  # fmt: skip
 
@@ -72,7 +72,9 @@ def test_who_approves(rules: str, agent_class: AgentClass, verdict: Answer, defa
     assert answer(asked, "approve", "a.py", agent_class=agent_class) == verdict
 
 
-def test_reverting_others_work_asks() -> None:
+def test_the_work_of_others_asks() -> None:
+    assert answer(DEFAULT, "delete", "a.py", others_work=True) == "ask"
+    assert answer(DEFAULT, "move", "a.py", others_work=True) == "ask"
     assert answer(DEFAULT, "revert", "a.py", others_work=True) == "ask"
     assert answer(READ_ONLY, "revert", "a.py", others_work=True) == "deny"
     assert answer(DEFAULT, "write", "a.py", others_work=True) == "allow"

@@ -29,10 +29,10 @@ def test_the_rules_of_the_default_hold_too() -> None:
 
 
 def test_a_rule_of_the_same_name_takes_the_others_place() -> None:
-    assert answer(DEFAULT, "delete", "a.txt") == "ask"
+    assert answer(DEFAULT, "delete", "a.txt", others_work=True) == "ask"
     policy = extended(ALLOW_MOVES)
-    assert answer(policy, "delete", "a.txt") == "allow"
-    assert answer(policy, "move", "a.txt") == "deny"  # the own rule is of deletions alone
+    assert answer(policy, "delete", "a.txt", others_work=True) == "allow"
+    assert answer(policy, "move", "a.txt", others_work=True) == "deny"  # the own rule is of deletions alone
     assert policy.source_of("delete-or-move") == "policy.toml"
 
 
