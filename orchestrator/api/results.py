@@ -152,7 +152,7 @@ class Listing(Result, frozen=True, kw_only=True):
     path: str
     entries: tuple[Entry, ...] = ()
     total: int
-    unlisted: int = 0  # so many more names take a person's yes: file_info of a path, or list_files of its folder, asks
+    unlisted: int = 0  # so many more names take a person's yes: file_info of a path asks, or list_files of their folder
     truncated: bool = False
     cursor: str | None = None
 

@@ -86,6 +86,13 @@ class AccessGate:
             access.approval = await self.require(caller, call, path, asks, WHATEVER, None)
         return access
 
+    async def names_in(self, caller: Caller, call: Call, folder: WorkspacePath, hidden: WorkspacePath) -> None:
+        """Access to the names in a folder in which all that there is, like `hidden`, takes a yes.
+
+        Raises Denied, ApprovalRequired: a person is asked for the folder.
+        """
+        await self.require(caller, call, folder, self._asks(caller, ("list",), hidden), WHATEVER, None)
+
     def content(
         self, caller: Caller, call: Call, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
     ) -> ContentAccess:

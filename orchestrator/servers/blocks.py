@@ -26,7 +26,7 @@ def _block(result: r.Result) -> str | None:
     return None
 
 
-ASK_TO_LIST = "list_files of its folder, or file_info of a path, asks."
+ASK_TO_LIST = "file_info of a path asks; so does list_files of a folder where nothing else is."
 
 
 def fenced(head: str, body: str, tail: str = "") -> str:

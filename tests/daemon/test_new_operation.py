@@ -49,31 +49,28 @@ HANDLER = '''\
 
 from __future__ import annotations
 
-from functools import partial
-
-from anyio import to_thread
-
 from orchestrator.api.line_count import CountLines, LineCount
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import Observer, required
 from orchestrator.engine.services import Services
 
 
 class LineCounter:
     """Answers `count_lines`."""
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
 
     async def count_lines(self, caller: Caller, call: Call, params: CountLines) -> LineCount:
         path = self._s.paths.file(params.path)
-        self._s.permissions.permit_now(caller, "read", path)
+        access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=1_000_000))
-        return LineCount(path=path, lines=read.data.count(b"\\n"))
+            _, _, data = required(await self._observer.refresh_for_display(access))
+        return LineCount(path=path, lines=data.count(b"\\n"))
 '''
 
 IMPORT = "from orchestrator.engine.reads.line_counter import LineCounter\n"
-ROW = "            handled_by(line_count.COUNT_LINES, LineCounter(services).count_lines),\n"
+ROW = "            handled_by(line_count.COUNT_LINES, LineCounter(services, observer).count_lines),\n"
 
 CALLED = """
 import anyio, sys
@@ -109,7 +106,7 @@ def program(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (api / "line_count.py").write_text(ENTRY)
     edit(
         api / "operations.py",
-        ("    journal_operations,\n    session_", "    journal_operations,\n    line_count,\n    session_"),
+        ("    journal_operations,\n    policies,", "    journal_operations,\n    line_count,\n    policies,"),
         ("MODULES = (\n", "MODULES = (\n    line_count,\n"),
     )
     monkeypatch.chdir(copy)
@@ -122,8 +119,8 @@ def add_handler(program: Path) -> None:
     edit(
         engine / "engine.py",
         (
-            "api import history, journal_operations, session_operations",
-            "api import history, journal_operations, line_count, session_operations",
+            "api import history, journal_operations, policies,",
+            "api import history, journal_operations, line_count, policies,",
         ),
         ("from orchestrator.engine.reads.listing import", f"{IMPORT}from orchestrator.engine.reads.listing import"),
         ("        handlers = handlers_of(\n", f"        handlers = handlers_of(\n{ROW}"),

@@ -128,6 +128,35 @@ async def test_it_runs_out(base: Path) -> None:
             assert (await alice.await_change(first)).status == "expired"
 
 
+NAMES = """
+name = "names"
+default = "allow"
+
+[[rule]]
+name = "names"
+agents = ["alice"]
+actions = ["list"]
+paths = ["config/**"]
+verdict = "ask"
+"""
+
+
+async def test_a_yes_to_a_folder_is_for_the_names_in_it(base: Path) -> None:
+    daemon = daemon_on(base)
+    (daemon.state_dir / "policy.toml").write_text(NAMES)
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client() as person, daemon.client("alice") as alice:
+            tree = await alice.list_files(recursive=True)
+            assert ([entry.path for entry in tree.entries], tree.unlisted) == (["config"], 1)
+            await person.approve(await asked(alice, "list_files", path="config"), approver=code, unseen=True)
+            listed = await alice.list_files("config")
+            assert ([entry.path for entry in listed.entries], listed.unlisted) == ([PATH], 0)
+            assert (await alice.file_info(PATH)).exists
+            (daemon.workspace / "config/later.toml").write_text("")
+            assert (await alice.list_files("config")).total == 2
+
+
 async def test_a_yes_outlives_a_restart(base: Path) -> None:
     daemon = daemon_on(base)
     with running(base):

@@ -91,7 +91,8 @@ class ChangePipeline:
             raise ConflictClosed(conflict)
         try:
             facts = await self._facts.find(command, request)
-            await self._require_shown(command, request, facts)
+            if not request.pre_approved:
+                await self._require_shown(command, request, facts)
         except ApprovalRequired as waits:
             return ChangeResult(_waits_for_read(waits))
         if request.preview:

@@ -9,8 +9,8 @@ from orchestrator.api import results as r
 from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid, escaped
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import show
-from orchestrator.core.paths import tags_of
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.paths import ROOT, tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Walked, Walker, below
@@ -54,8 +54,8 @@ class Lister:
         if stat.kind != "directory":
             raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
 
-        def choose() -> tuple[list[Walked], int]:
-            """The names that are shown, in order, and how many take a person's yes."""
+        def choose() -> tuple[list[Walked], list[WorkspacePath]]:
+            """The names that are shown, in order, and those that take a person's yes."""
             wanted = Globs(params.globs) if params.globs else None
             chosen = [
                 item
@@ -64,10 +64,12 @@ class Lister:
                 and (wanted is None or wanted.match(below(path, item.path)))
             ]
             listed = [item for item in chosen if self._s.access.lists(caller, item.path)]
-            asks = sum(self._s.access.asks_to_list(caller, item.path) for item in chosen)
+            asks = [item.path for item in chosen if self._s.access.asks_to_list(caller, item.path)]
             return sorted(listed, key=lambda item: _cursor(item, flat=flat)), asks
 
         chosen, unlisted = await to_thread.run_sync(choose)
+        if unlisted and not chosen and path != ROOT:
+            await self._s.access.names_in(caller, call, path, unlisted[0])
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
         room = call.room.framed(path, path)
@@ -80,7 +82,7 @@ class Lister:
             path=path,
             entries=tuple(entry for _, entry in page),
             total=len(chosen),
-            unlisted=unlisted,
+            unlisted=len(unlisted),
             truncated=truncated,
             cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
         )

@@ -1,0 +1,47 @@
+"""Who shows something goes through the gate: these are the only places that could get past it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import orchestrator.engine
+
+ENGINE = Path(orchestrator.engine.__file__).parent
+
+MADE = re.compile(r"\b(?:Name|Content)?Access\(")
+"""What lets something be shown is made."""
+
+FETCHED = re.compile(
+    r"contents\.(?:get|need|kept_text|cached|differences)\(|workspace\.read\b|[oO]bserver\.refresh\(|journal\.blob\("
+)
+"""A content is fetched without it."""
+
+WITHOUT = {
+    "contents.py": "is what it is fetched from",
+    "policy_files.py": "reads the workspace's policy for the daemon",
+    "reads/blame.py": "who brought a line in is computed from contents, none is shown",
+    "reads/read_regions.py": "follows lines that the session saw; notices ask what of them may be shown",
+    "reads/search.py": "counts in files for which it has access",
+    "past_versions.py": "permits the version first",
+}
+
+
+def places(pattern: re.Pattern[str], *folders: str) -> set[str]:
+    """The modules of the engine, or of these folders and beside them, in which it stands; not in comments."""
+    found = set[str]()
+    for path in ENGINE.rglob("*.py"):
+        name = path.relative_to(ENGINE).as_posix()
+        lines = path.read_text().splitlines()
+        code = "\n".join(line for line in lines if not line.lstrip().startswith(("#", "class ")))
+        if (not folders or name.count("/") == 0 or name.startswith(folders)) and pattern.search(code):
+            found.add(name)
+    return found
+
+
+def test_only_the_gate_makes_what_lets_something_be_shown() -> None:
+    assert places(MADE) == {"access.py"}
+
+
+def test_what_shows_the_past_and_present_fetches_contents_by_it() -> None:
+    assert places(FETCHED, "reads/", "record/audit.py") == set(WITHOUT)
