@@ -167,7 +167,7 @@ SMALL_BYTES = 64 * 1024
 
 
 class TreeAt(p.Params, frozen=True):
-    at: Annotated[p.Version, Meta(description="'@N', or 'current'.")] = "current"
+    at: Annotated[p.Version, Meta(description="'@N', '@start' or 'current'.")] = "current"
     contents: Annotated[bool, Meta(description="Also the bytes of small files; a page is shorter then.")] = False
     limit: p.Limit = 5000
     cursor: p.Cursor = None
@@ -199,6 +199,7 @@ class Tree(r.Result, frozen=True, kw_only=True):
     entries: tuple[TreeEntry, ...] = ()
     unlisted: int = 0  # files whose names the caller may not see, on this page
     cursor: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Content(r.Result, frozen=True, kw_only=True):
@@ -226,6 +227,7 @@ class Replayed(r.Result, frozen=True, kw_only=True):
     complete: bool = False
     left_out: tuple[NotWritten, ...] = ()
     unlisted: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 TREE_AT = OperatorOperation(

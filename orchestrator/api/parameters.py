@@ -79,7 +79,7 @@ ApproverCode = Annotated[
 ]
 
 
-MOMENT = "'@N' or ISO 8601 (no zone: UTC)"
+MOMENT = "'@N', '@start' or ISO 8601 (no zone: UTC)"
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -367,8 +367,8 @@ class OperationMethods:
         session: Only changes of this session.
         task: Only changes of this task ('@N').
         globs: Only these files, gitignore-style; accepts a part of a preview.
-        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
-        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
+        since: Only what came after: '@N', '@start' or ISO 8601 (no zone: UTC).
+        until: Only what came until then: '@N', '@start' or ISO 8601 (no zone: UTC).
         """
 
     async def tree_at(
@@ -380,7 +380,7 @@ class OperationMethods:
     ) -> orchestrator.api.history.Tree:
         """The tracked files at any point: path, version, hash, mode, size.
 
-        at: '@N', or 'current'.
+        at: '@N', '@start' or 'current'.
         contents: Also the bytes of small files; a page is shorter then.
         limit: Most entries.
         cursor: `cursor` of the last answer.
@@ -656,8 +656,8 @@ class OperationMethods:
         session: Only this session's.
         task: Only this task's, '@N'.
         kind: Only this kind, e.g. 'change_applied'.
-        since: From here on: '@N' or ISO 8601 (no zone: UTC).
-        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
+        since: From here on: '@N', '@start' or ISO 8601 (no zone: UTC).
+        until: Up to here, included: '@N', '@start' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
         limit: Most events in one answer.
         cursor: `cursor` of the last answer.
@@ -683,8 +683,8 @@ class OperationMethods:
         session: Only this session's.
         task: Only this task's, '@N'.
         kind: Only this kind, e.g. 'change_applied'.
-        since: From here on: '@N' or ISO 8601 (no zone: UTC).
-        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
+        since: From here on: '@N', '@start' or ISO 8601 (no zone: UTC).
+        until: Up to here, included: '@N', '@start' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.

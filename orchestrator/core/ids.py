@@ -44,8 +44,14 @@ def show(seq: int) -> str:
     return f"@{seq}"
 
 
-def parse_seq(raw: str | int, *, parameter: str = "version") -> Seq:
-    """Read `"@42"`, `"42"` or `42`. Raises ParameterInvalid on anything else."""
+START = "@start"
+"""The position at which the first scan of the workspace was over."""
+
+
+def parse_seq(raw: str | int, *, parameter: str = "version", start: Seq | None = None) -> Seq:
+    """Read `"@42"`, `"42"` or `42`, and `"@start"` where it is given. Raises ParameterInvalid on anything else."""
+    if raw == START and start is not None:
+        return start
     match = _SEQ.match(str(raw)) if not isinstance(raw, bool) else None
     if match is None:
         raise ParameterInvalid(parameter, f"{raw!r} is not a version; write it as '@42'")
@@ -71,13 +77,15 @@ class Timestamp(msgspec.Struct, frozen=True):
         return seq > self.seq if self.seq is not None else at >= (self.at or 0)
 
 
-def parse_timestamp(raw: str | int, *, parameter: str, head: int) -> Timestamp:
-    """Read `@42`, `42`, `2026-11-21` or `2026-11-21T09:30+01:00`.
+def parse_timestamp(raw: str | int, *, parameter: str, head: int, start: Seq) -> Timestamp:
+    """Read `@42`, `42`, `@start`, `2026-11-21` or `2026-11-21T09:30+01:00`.
 
     A bare number is a position, as everywhere; one past `head` was meant as a time, and is refused.
     A time without a zone is UTC, a date alone its first moment. Raises ParameterInvalid.
     """
     text = str(raw)
+    if text == START:
+        return Timestamp(seq=start)
     if position := _SEQ.match(text):
         seq = Seq(int(position[2]))
         if seq > head and not position[1]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import START, Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import VersionRow
@@ -130,7 +130,8 @@ class PastVersions:
 
         Raises ParameterInvalid, VersionUnknown (it names the journal's end).
         """
-        at, head = parse_seq(raw, parameter=parameter), self._journal.head
+        head = self._journal.head
+        at = parse_seq(raw, parameter=parameter, start=self._state.registry.start)
         details = {"head": show(head)}
         if at > head:
             raise VersionUnknown(
@@ -143,6 +144,16 @@ class PastVersions:
                 f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details=details
             )
         return at
+
+    def within_first_scan(self, *positions: Seq) -> tuple[str, ...]:
+        """A warning where a tree at one of these positions lacks files that the first scan had not met by then."""
+        start = self._state.registry.start
+        return tuple(
+            f"{show(at)} is within the first scan: files that it met later, until {show(start)}, are not there yet; "
+            f"{START} is the first state with all"
+            for at in dict.fromkeys(positions)
+            if start is not None and 0 < at < start
+        )
 
     async def wait_for_changes(self, at: Seq) -> None:
         """Wait until every change that began at or before `at` is over, so that its tree is final.

@@ -530,3 +530,30 @@ def test_a_person_reads_nothing_that_moves_the_terminal() -> None:
         "policy keeps the names of 2 more files that differ from you",
         "7 files differ: 1 line added, 1 removed",
     ]
+
+
+async def test_start_is_the_state_when_the_first_scan_was_over(free: RunningDaemon, tmp_path: Path) -> None:
+    """A scan of 1,001 files is three events; a state between them lacks files, and says so."""
+    for number in range(1001):
+        (free.workspace / f"f{number:04}").write_text(f"{number}\n")
+    free.start()
+    async with free.client("alice") as alice, free.client() as person:
+        found = [entry.seq for entry in (await person.journal_query(kind="files_found", limit=100)).entries]
+        first, whole = found[-1], found[-3]
+        await alice.write_file("f0000", "changed\n", mode="append")
+        late = await person.get_diff(from_=first)
+        assert late.total_files == 502
+        assert any(f"{first} is within the first scan" in warning and "@start" in warning for warning in late.warnings)
+        diff = await person.get_diff(from_="@start")
+        assert (diff.from_version, diff.total_files, diff.warnings) == (whole, 1, ())
+        assert (await alice.read_file("f0000", at="@start", line_numbers=False)).text == "0\n"
+        (change,) = (await person.changes_since(version="@start")).changes
+        assert change.path == "f0000"
+        undone = await person.rollback(agent="alice", since="@start", preview=True)
+        assert [item.path for item in undone.files] == ["f0000"]
+    cut = cli_bytes(free, "replay", "--to", first, "--into", str(tmp_path / "cut"))
+    assert b"incomplete" in cut.stdout
+    assert b"within the first scan" in cut.stdout + cut.stderr
+    ended = cli_bytes(free, "replay", "--to", "@start", "--into", str(tmp_path / "whole"))
+    assert (ended.returncode, len(list((tmp_path / "whole").iterdir()))) == (0, 1001)
+    assert (tmp_path / "whole" / "f0000").read_text() == "0\n"

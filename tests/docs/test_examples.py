@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from orchestrator.api.failures import params_from
 from orchestrator.api.operations import BY_NAME
 from orchestrator.core.errors import OrchestratorError
-from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon, running
 from tests.docs.documents import GUIDE, Block, blocks, part
 from tests.docs.matching import Versions
 from tests.docs.mcp_stdio import ToolAnswer, Transport
@@ -44,14 +45,12 @@ def test_every_call_is_read_as_the_catalogue_says() -> None:
             assert json.loads(shown[0].text)["code"] == refused
 
 
-def test_every_answer_is_the_one_that_comes(daemon: RunningDaemon) -> None:
-    daemon.stop()
+def test_every_answer_is_the_one_that_comes(base: Path) -> None:
     cart = blocks(TEXT[: TEXT.index("<!-- begin: examples -->")], "python")[-1].text
     for name, content in {"cart.py": cart, **FILES}.items():
-        (daemon.workspace / name).write_text(content)
-    daemon.start()
+        (RunningDaemon(base).workspace / name).write_text(content)
     versions = Versions()
-    with ExitStack() as transports:
+    with running(base) as daemon, ExitStack() as transports:
         agents: dict[str, Transport] = {}
         for agent, call, shown in calls():
             if agent not in agents:

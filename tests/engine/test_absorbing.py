@@ -100,6 +100,27 @@ async def place(base: Path) -> AsyncIterator[Place]:
     made.watcher.close()
 
 
+async def test_a_first_scan_that_a_crash_cut_short_goes_on(base: Path) -> None:
+    (base / "w").mkdir()
+    for name in ("a", "b", "c"):
+        (base / "w" / name).write_text("1\n")
+    place = Place(base / "w")
+    stat = place.services.workspace.stat(WorkspacePath("a"))
+    assert stat is not None
+    entry = FoundFile(WorkspacePath("a"), stat.signature, stat.mode)
+    await place.services.notes.append(Origin(), ("workspace", FilesFound(entries=(entry,), more=True)))
+    assert place.services.state.registry.start is None
+    (base / "w" / "a").write_text("changed since\n")
+    await place.importer.scan()
+    events = [recorded async for recorded in place.journal.events()]
+    second = events[1].event
+    assert isinstance(second, FilesFound)
+    assert [found.path for found in second.entries] == ["b", "c"]
+    assert place.services.state.registry.start == events[1].seq
+    assert [r.event.path for r in events if isinstance(r.event, ExternalFileChanged)] == ["a"]
+    place.watcher.close()
+
+
 async def test_lost_hints_lead_to_a_look_everywhere(place: Place) -> None:
     (place.root / "f0").write_text("after\n")
     (place.root / "f1").unlink()

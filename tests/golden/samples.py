@@ -234,6 +234,7 @@ SAMPLES: tuple[Event, ...] = (
 )
 
 GROWN: tuple[Event, ...] = (
+    f.FilesFound(entries=(FoundFile(path=PATH, signature=SIGNATURE, mode=0o644),), more=True),
     f.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.ExternalFileChanged(
         path=PATH,

@@ -99,7 +99,7 @@ rebuild = OperationCommand(
 
 
 @click.command(cls=Command)
-@click.option("--to", "at", metavar="@N", help="The state to rebuild: @N, or current.")
+@click.option("--to", "at", metavar="@N", help="The state to rebuild: @N, current, or @start (the first scan's end).")
 @click.option("--into", metavar="DIR", type=click.Path(path_type=Path), help="A new or empty folder to write it to.")
 @click.option("--check", is_flag=True, help="Rebuild the present from the journal and compare it with the disk.")
 @click.pass_obj
@@ -115,7 +115,7 @@ def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool
 
 def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) -> t.Replayed:
     page = connection.call(t.TREE_AT, t.TreeAt(at=at, contents=True))  # a wrong position makes no folder
-    left_out: list[t.NotWritten] = []
+    left_out, warnings = list[t.NotWritten](), page.warnings
     files = size = unlisted = 0
     with NewFolder.opened(settings, into) as folder:
         while True:
@@ -134,9 +134,10 @@ def _rebuilt(settings: Settings, connection: Connection, at: str, into: Path) ->
             into=str(folder.path),
             files=files,
             bytes=size,
-            complete=not left_out and not unlisted,
+            complete=not left_out and not unlisted and not warnings,
             left_out=tuple(left_out),
             unlisted=unlisted,
+            warnings=warnings,
         )
 
 

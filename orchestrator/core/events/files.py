@@ -175,6 +175,7 @@ class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):
     """Files that were there when the daemon first looked, or a digest learned later. At most 500 entries."""
 
     entries: tuple[FoundFile, ...]
+    more: bool = False  # the first scan goes on in the next event
 
 
 class ExternalFileChanged(ExternalChange, frozen=True, kw_only=True, tag="external_file_changed"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -46,7 +46,13 @@ class Registry(Projection):
     )
     _files: dict[WorkspacePath, FileEntry]
     _removed: dict[WorkspacePath, Seq]
+    _first_scan: dict[Literal["over"], Seq]
     part_entries: ClassVar[int] = 1000  # encoding as many holds the interpreter lock for about 1 ms
+
+    @property
+    def start(self) -> Seq | None:
+        """The position at which the first scan was over: all files are known from there on."""
+        return self._first_scan.get("over")
 
     def get(self, path: WorkspacePath) -> FileEntry | None:
         """The entry of a file that exists as far as the journal knows."""
@@ -77,9 +83,8 @@ class Registry(Projection):
                 entry = self._files.get(seen.path)
                 if entry is not None:
                     self._files[seen.path] = msgspec.structs.replace(entry, reads=entry.reads + 1)
-            case FilesFound(entries=entries):
-                for found in entries:
-                    self._found(recorded.seq, found)
+            case FilesFound() as event:
+                self._met(recorded.seq, event)
             case ChangeApplied(paths=paths) as event:
                 makers = [self._maker(recorded.agent, event, changed) for changed in paths]
                 for changed, maker in zip(paths, makers, strict=True):
@@ -94,6 +99,12 @@ class Registry(Projection):
                         self._files[entry.path] = msgspec.structs.replace(entry, kept=False)
             case _:
                 return
+
+    def _met(self, seq: Seq, event: FilesFound) -> None:
+        for found in event.entries:
+            self._found(seq, found)
+        if not event.more:
+            self._first_scan.setdefault("over", seq)
 
     def _maker(self, agent: AgentName | None, event: ChangeApplied, changed: PathChange) -> AgentName | None:
         """Who made what is at a path after a change, and is the only one who changed it."""

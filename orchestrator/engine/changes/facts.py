@@ -133,7 +133,7 @@ class FactFinder:
             if row is None:
                 raise StaleBase(f"{path} never had the content {digest}", details={"path": path})
             return Base(row.seq, digest)
-        at = parse_seq(raw, parameter="base")
+        at = parse_seq(raw, parameter="base", start=self._s.state.registry.start)
         if at > self._s.journal.head:
             raise ParameterInvalid("base", f"{show(at)} is ahead of the journal")
         row = await self._s.journal.version_at(path, at)
@@ -193,7 +193,7 @@ class RenameTracker:
                 return None
             at = seen.newest
         else:
-            at = parse_seq(base, parameter="base")
+            at = parse_seq(base, parameter="base", start=self._s.state.registry.start)
             if at > self._s.journal.head:
                 return base
         row = await self._s.journal.version_at(old, at)

@@ -98,8 +98,8 @@ class Undoer:
     def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:
         if raw is None:
             return None
-        head = self._s.journal.head
-        moment = parse_timestamp(raw, parameter=parameter, head=head)
+        head, start = self._s.journal.head, self._s.state.registry.start or Seq(0)
+        moment = parse_timestamp(raw, parameter=parameter, head=head, start=start)
         if moment.seq is not None and moment.seq > head:
             ahead = f"{show(moment.seq)} is ahead of the journal, which ends at {show(head)}"
             raise ParameterInvalid(parameter, ahead)

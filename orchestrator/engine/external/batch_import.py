@@ -58,21 +58,21 @@ class BatchImporter:
 
     async def scan(self) -> None:
         """Before the daemon listens: new files are found; changed and missing ones become one external batch."""
-        first = self._s.state.head == 0 or len(self._s.state.registry) == 0
         result = await to_thread.run_sync(self._s.workspace.scan)
         self.skipped = result.skipped
-        if first:
+        if self._s.state.registry.start is None:  # also where a crash cut the first scan short
             await self._find(result.files)
         self._observer.scanned = True
-        if not first:
-            async with self._observer.burst("scan"):
-                await self._import(await to_thread.run_sync(self._scanned, result.files))
+        async with self._observer.burst("scan"):
+            await self._import(await to_thread.run_sync(self._scanned, result.files))
 
     async def _find(self, files: tuple[Scanned, ...]) -> None:
-        for start in range(0, len(files), ENTRIES):
-            chunk = files[start : start + ENTRIES]
+        new = [item for item in files if self._s.state.registry.get(item.path) is None]
+        for start in range(0, max(1, len(new)), ENTRIES):
+            chunk = new[start : start + ENTRIES]
             entries = tuple(FoundFile(item.path, item.signature, item.mode) for item in chunk)
-            await self._s.notes.append(Origin(), (STREAM, FilesFound(entries=entries)))
+            found = FilesFound(entries=entries, more=start + ENTRIES < len(new))
+            await self._s.notes.append(Origin(), (STREAM, found))
 
     async def keep(self) -> None:
         """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`.

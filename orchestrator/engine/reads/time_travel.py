@@ -67,6 +67,7 @@ class TimeTravel:
             entries=tuple(entries),
             unlisted=unlisted,
             cursor=f"{show(at)}:{rows[-1].path}" if more else None,
+            warnings=self._s.past.within_first_scan(at),
         )
 
     def _where(self, params: t.TreeAt) -> tuple[Seq, str]:

@@ -74,6 +74,7 @@ class TreeDiffs:
         if params.cursor is None and "working" in (params.from_, params.to):
             warned = await self._survey()
         span = await self._span(caller, params)
+        warned = (*warned, *self._s.past.within_first_scan(span.left, span.right))
         await self._s.past.wait_for_changes(max(span.left, span.right))
         left, right = await self._s.past.tree(span.left), await self._s.past.tree(span.right)
         found = self._parted(caller, differences(left, right, await self._moves(left, right, span)))

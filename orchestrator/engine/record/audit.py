@@ -129,7 +129,7 @@ class Auditor:
         return msgspec.structs.replace(answered, cursor=show(found.last), partial=True)
 
     async def journal_export(self, caller: Caller, call: Call, params: k.JournalExport) -> k.ExportPage:
-        after = parse_seq(params.after, parameter="after")
+        after = parse_seq(params.after, parameter="after", start=self._s.state.registry.start)
         wanted = await self._wanted(caller, params)
         lines: list[str] = []
         size, last = 0, None
@@ -156,7 +156,7 @@ class Auditor:
         """What the caller asks for and may see; None: nothing can fit. Raises NotPermitted, ParameterInvalid …"""
         agent, session = self._whose(caller, params)
         external: Outcome | None = "external" if params.agent == OUTSIDE else None
-        tags, head = _tags(params.kind, params.outcome, external), self._s.journal.head
+        tags = _tags(params.kind, params.outcome, external)
         if tags is None:
             return None
         mentions: list[Mention] = []
@@ -168,8 +168,9 @@ class Auditor:
         if task is not None:
             carried = f'"task":{task.task}'.encode()
             mentions.append(Mention(texts=(carried,), session=task.session, first=task.task, last=task.last))
-        since = parse_timestamp(params.since, parameter="since", head=head) if params.since is not None else Timestamp()
-        until = parse_timestamp(params.until, parameter="until", head=head) if params.until is not None else Timestamp()
+        parse = partial(parse_timestamp, head=self._s.journal.head, start=self._s.state.registry.start or Seq(0))
+        since = parse(params.since, parameter="since") if params.since is not None else Timestamp()
+        until = parse(params.until, parameter="until") if params.until is not None else Timestamp()
         wanted = EventFilter(
             tags=tags,
             agent=agent if agent != OUTSIDE else None,
