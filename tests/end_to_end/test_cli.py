@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.end_to_end.workspace_factory import ORCHESTRATOR, TIMEOUT_S, Place
@@ -57,31 +58,53 @@ def test_exit_codes(place: Place) -> None:
     assert place.cli("stop").code == UNREACHABLE
 
 
-@pytest.mark.parametrize(("spoil", "code"), [("", DONE), ("x", REFUSED)])
-def test_the_code_is_asked_for_on_the_terminal(place: Place, spoil: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("answer", "spoil", "code"),
+    [
+        pytest.param("y", "", DONE, id="yes"),
+        pytest.param("y", "x", REFUSED, id="another code"),
+        pytest.param("n", None, REFUSED, id="no"),
+    ],
+)
+def test_a_request_is_shown_and_asked_about_on_the_terminal(
+    place: Place, answer: str, spoil: str | None, code: int
+) -> None:
+    """Through the pager, which is not given the code."""
     approver = place.up()["approver_code"]
-    waiting = place.cli("write", "Makefile", "--mode", "create", "--json", agent="bob", stdin="all:\n")
+    waiting = place.cli(
+        "write", "Makefile", "--mode", "create", "--json", agent="bob", stdin="all:\n\techo '\x1b[2K'\n"
+    )
+    pager = place.base / "pager"
+    pager.write_text(f"#!/bin/sh\nenv > {place.base}/env\ncat > {place.base}/paged\n")
+    pager.chmod(0o755)
     command = [*ORCHESTRATOR, "--workspace", str(place.workspace), "approvals", "approve", waiting.json["approval"]]
     terminal = subprocess.Popen(
         [sys.executable, "-c", ON_A_TERMINAL, *command],
-        env=place.env,
+        env={**place.env, "PAGER": str(pager), "ORCHESTRATOR_TOKEN": ""},
         cwd=place.workspace,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert terminal.stdin
     assert terminal.stdout
+    said = [(b"[y/N]: ", answer), *([(b"Approver code: ", approver + spoil)] if spoil is not None else [])]
+    heard = b""
     with terminal:
-        heard = b""
-        while not heard.endswith(b"Approver code: "):
-            heard += (piece := terminal.stdout.read(1))
-            assert piece, heard
-        terminal.stdin.write(f"{approver}{spoil}\n".encode())
-        terminal.stdin.flush()
+        for question, reply in said:
+            while not heard.endswith(question):
+                heard += (piece := terminal.stdout.read(1))
+                assert piece, heard
+            terminal.stdin.write(f"{reply}\n".encode())
+            terminal.stdin.flush()
         rest = terminal.stdout.read()
         assert terminal.wait(TIMEOUT_S) == code, rest
     assert approver.encode() not in heard + rest
     assert Path(place.workspace, "Makefile").exists() == (code == DONE)
+    shown = (place.base / "paged").read_text()
+    assert "+all:\n" in click.unstyle(shown)
+    assert "+\techo '\\x1b[2K'\n" in click.unstyle(shown)
+    assert "LESS=FRX" in (place.base / "env").read_text()
+    assert "ORCHESTRATOR_TOKEN" not in (place.base / "env").read_text()
 
 
 def test_up_shows_the_code_on_the_terminal_only(place: Place) -> None:
