@@ -99,6 +99,11 @@ def _lock_holders() -> list[int]:
     return sorted({int(pid) for pid in found if pid != "0"})
 
 
+def hidden(root: str) -> bool:
+    """Whether a daemon serves a workspace that no process here is: one of another container, or `/proc` hides it."""
+    return os.path.isdir("/proc/self") and _is_locked(root) and serving(root) is None
+
+
 def _is_locked(path: str) -> bool:
     """Whether somebody holds an exclusive lock there."""
     try:

@@ -134,6 +134,12 @@ class WorkspaceDaemon:
             directory = serving.state_dir if serving else locations.state_directory(self._identity, self._given)
             pid = serving.pid if serving else processes.holder_of(directory)
             if pid is None:
+                if processes.hidden(self._root):
+                    raise WorkspaceHeld(
+                        f"a daemon that can't be seen from here serves {self._root}: it runs in another container, or "
+                        "/proc hides the processes of others",
+                        hint="Run `orchestrator status` or `orchestrator stop` where it was started; it answers there.",
+                    )
                 return None
             if time.monotonic() > deadline:
                 raise _not_ready(f"process {pid} holds {directory} and does not listen", directory)

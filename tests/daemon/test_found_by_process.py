@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from orchestrator.api import locations, processes
 from orchestrator.clients import connection, running_daemon
 from orchestrator.clients.cli import daemon as command_line
 from orchestrator.core.errors import DaemonUnreachable
-from tests.daemon.cli import command
+from tests.daemon.cli import cli, command
 from tests.daemon.daemon_process import READY_S, RunningDaemon
 
 
@@ -258,3 +259,18 @@ def test_a_client_of_another_home_uses_the_daemon_that_serves(daemon: RunningDae
         assert "orchestrator stop" not in answer
     assert not list((base / "h2").rglob("daemon.log")), "no daemon is started in vain"
     daemon.runtime.chmod(0o700)
+
+
+@pytest.mark.parametrize("word", ["up", "status", "stop", "files"])
+def test_a_daemon_that_can_not_be_seen_is_named_as_one(base: Path, word: str) -> None:
+    """Its lock on the root shows it, and none of its commands leads in a circle."""
+    stopped = RunningDaemon(base)
+    handle = os.open(stopped.workspace, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        ended, said = cli(stopped, word)
+    finally:
+        os.close(handle)
+    assert ended == 1
+    assert "workspace_held: a daemon that can't be seen from here serves" in said
+    assert "where it was started" in said
