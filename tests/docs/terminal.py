@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.clients.running_daemon import readable
@@ -19,7 +20,7 @@ _PROMPT = b"Approver code: "
 class Terminal:
     """Runs one command after the other; types the approver code where it is asked for."""
 
-    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+    def __init__(self, folder: Path, env: dict[str, str], *, code: str = "") -> None:
         self._master, slave = os.openpty()
         commands, self._commands = os.pipe()
         os.set_inheritable(commands, True)
@@ -30,14 +31,24 @@ class Terminal:
             stderr=slave,
             pass_fds=(commands,),
             cwd=folder,
-            env={**env, "NO_COLOR": "1", "TERM": "dumb"},
+            env={**env, "NO_COLOR": "1", "TERM": "dumb", "PAGER": "cat"},
         )
         os.close(slave)
         os.close(commands)
-        self._code = ""
+        self._code = code
 
-    def run(self, command: str, *, interrupt_after: int | None = None) -> tuple[list[str], int]:
-        """The lines that a command wrote, and its exit code; Ctrl+C is pressed after that many lines."""
+    def run(
+        self,
+        command: str,
+        *,
+        interrupt_after: int | None = None,
+        answers: Sequence[tuple[str, str | Callable[[], str]]] = (),
+    ) -> tuple[list[str], int]:
+        """The lines that a command wrote, and its exit code; Ctrl+C is pressed after that many lines.
+
+        `answers`: what is waited for in turn, and what is typed then, or a function that returns it.
+        """
+        left, at = list(answers), 0
         os.write(self._commands, command.encode() + b"\n")
         written, asked = b"", 0
         while (end := _END.search(written)) is None:
@@ -46,6 +57,10 @@ class Terminal:
             if written.count(_PROMPT) > asked:
                 asked += 1
                 os.write(self._master, self._code.encode() + b"\n")
+            if left and (found := written.find(left[0][0].encode(), at)) >= 0:
+                at = found + len(left[0][0])
+                typed = left.pop(0)[1]
+                os.write(self._master, (typed if isinstance(typed, str) else typed()).encode())
             if interrupt_after is not None and written.count(b"\n") >= interrupt_after:
                 interrupt_after = None
                 os.write(self._master, b"\x03")

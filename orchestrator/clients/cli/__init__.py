@@ -34,7 +34,6 @@ INTERRUPTED = 130
 GROUPS = {
     "agent": "Who may call, and with which token.",
     "approver": "The code that a person decides with.",
-    "approvals": "Changes that wait for a yes.",
     "conflicts": "Changes that could not be applied.",
     "lease": "Who works where: paths that somebody reserved for a while.",
     "policy": "What agents may do.",
@@ -54,6 +53,7 @@ def orchestrator() -> None:
 def _assemble() -> None:
     """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
     groups = {name: click.Group(name, help=about) for name, about in GROUPS.items()}
+    groups[str(approvals.approvals.name)] = approvals.approvals
     by_hand = (
         each for module in (daemon, files, approvals, conflicts, journal, policies) for each in vars(module).values()
     )

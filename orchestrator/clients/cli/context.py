@@ -214,6 +214,11 @@ def exit_code(result: r.Result) -> int:
             return DONE if holds else REFUSED
 
 
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several answers."""
+    return max(codes, key=(DONE, WAITING, REFUSED, USAGE, UNREACHABLE, INTERNAL).index)
+
+
 def echo(line: str, *, err: bool = False) -> None:
     """Print a line; coloured only on a terminal, and there not against NO_COLOR."""
     click.echo(line, err=err, color=False if os.environ.get("NO_COLOR") else None)
