@@ -92,6 +92,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     conflict: str | None = None
     diff: str | None = None  # of an applied change only where the result is not what the caller sent
     diff_truncated: bool = False
+    diff_rest: str = ""  # of a diff that was cut: how much of it is shown, and the call that shows all
     added: int = 0  # lines, of an applied change
     removed: int = 0
     version_id: str | None = None

@@ -99,8 +99,12 @@ def test_an_answer_that_holds_nothing_says_so(answer: Result, shown: list[str]) 
 
 
 def test_a_diff_that_was_cut_is_shown_whole_elsewhere() -> None:
-    waiting = ChangeAnswer(status="waiting", message="", approval="@5", diff="-a\n", diff_truncated=True)
-    assert "… the diff goes on; `orchestrator approvals show @5` shows all of it" in list(rendered(waiting))
+    rest = "shown: 1 of 9 changed lines; list_conflicts(conflict='@5') shows all of it"
+    answer = ChangeAnswer(
+        status="conflict", message="", conflict="@5", diff="-a\n", diff_truncated=True, diff_rest=rest
+    )
+    said = "… the diff goes on: shown: 1 of 9 changed lines; `orchestrator conflicts show @5` shows all of it"
+    assert said in list(rendered(answer))
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
     message = escaped(_FOR_AGENTS.sub("", answer.message))
     yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {message}{lines}"
-    whole = {"waiting": f"approvals show {answer.approval}", "applied": "diff"}.get(answer.status)
-    more = f"{DIFF_GOES_ON}; `orchestrator {whole}` shows all of it" if whole else DIFF_GOES_ON
+    rest = for_people(answer.diff_rest).replace("`orchestrator conflicts list`", f"`{_show_conflict(answer)}`")
+    more = f"{DIFF_GOES_ON}: {rest}" if rest else DIFF_GOES_ON
     yield from diff_lines(answer.diff, more if answer.diff_truncated else "")
     yield from content(answer.shown or "")
     for place in answer.merge:  # where the change met what others had done
@@ -87,7 +87,11 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     if answer.status == "waiting" and answer.approval:
         yield f"  A person decides: orchestrator approvals show {answer.approval}"
     if answer.status == "conflict" and answer.conflict:
-        yield f"  Look at it: orchestrator conflicts show {answer.conflict}"
+        yield f"  Look at it: {_show_conflict(answer)}"
+
+
+def _show_conflict(answer: r.ChangeAnswer) -> str:
+    return f"orchestrator conflicts show {answer.conflict}"
 
 
 @rendered.register

@@ -88,7 +88,8 @@ _PHRASES = {
     "removed": "-{}",
     "token": "token: {}",
 }
-_QUIET = set("ok complete unread cursor total truncated next diff diff_truncated shown_whole moved warnings".split())
+_QUIET = {"ok", "complete", "unread", "cursor", "total", "truncated", "next", "moved", "warnings"}
+_QUIET |= {"diff", "diff_truncated", "diff_rest", "shown_whole"}
 """Members that are shown in a form of their own, or that only programs need."""
 
 

@@ -15,7 +15,8 @@ from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, 
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, merge_texts, regions, rules
+from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, ShownDiff, merge_texts, regions, rules
+from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 
@@ -36,7 +37,7 @@ class Answers:
     """Builds ChangeAnswers."""
 
     def __init__(self, services: Services) -> None:
-        self._s, self.diffs = services, Diffs(services.contents)
+        self._s, self.diffs, self._whole = services, Diffs(services.contents), WholeChanges(services)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -82,9 +83,7 @@ class Answers:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)
         shown = all(map(shows, paths))
-        diff, truncated = None, False
-        if shown and not approval.of_read:
-            diff, truncated = await self.diffs.of(approval.request.paths)
+        diff, cut = await self.diffs.of(approval.request.paths) if shown and not approval.of_read else ShownDiff(None)
         match approval.state:
             case "granted" if approval.of_read:
                 status: r.ChangeStatus = "granted"
@@ -111,7 +110,8 @@ class Answers:
             message=message,
             approval=number,
             diff=diff,
-            diff_truncated=truncated,
+            diff_truncated=bool(cut),
+            diff_rest=_rest(cut, f"`orchestrator approvals show {number}`"),
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             unseen=unseen_texts(approval.request.provenance.unseen, shows),
         )
@@ -129,7 +129,7 @@ class Answers:
         if conflict.state != "open":
             message = f"{number} {await self._closed(conflict, shown=shown)}"
             return r.ChangeAnswer(status="dropped", message=message, conflict=number)
-        diff, truncated = await self.diffs.of_conflict(conflict) if shown else (None, False)
+        diff, cut = await self.diffs.of_conflict(conflict) if shown else ShownDiff(None)
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
@@ -142,7 +142,8 @@ class Answers:
             message=(_waits(conflict) if shown else f"{found.path} was changed since; it waits as {number}. ") + advice,
             conflict=number,
             diff=diff,
-            diff_truncated=truncated,
+            diff_truncated=bool(cut),
+            diff_rest=_rest(cut, f"list_conflicts(conflict='{number}')"),
             base=show(sides.base_version) if sides.base_version else None,
             paths=(
                 r.ChangedPath(path=found.path, before=show(sides.current_version) if sides.current_version else None),
@@ -198,17 +199,18 @@ class Answers:
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk. `warnings`: what its author is shown even if it may not read it."""
         shown = all(shows(changed.path) for changed in event.paths)
-        why, diff, truncated = event.provenance, None, False
+        why, diff, cut = event.provenance, None, ""
         as_sent = event.fit.rung == "current" and not why.reverts and why.resolves is None
         if shown and not as_sent:
-            diff, truncated = await self.diffs.of(event.paths)
+            diff, cut = await self.diffs.of(event.paths)
         hunks = [hunk for changed in event.paths if shown for hunk in changed.hunks]
         answer = r.ChangeAnswer(
             status="applied",
             success=True,
             message=_applied_message(event, version) + (_how(event.fit) if shown else ""),
             diff=diff,
-            diff_truncated=truncated,
+            diff_truncated=bool(cut),
+            diff_rest=_rest(cut, f"get_diff(from='{show(event.change)}', to='{show(version)}')"),
             added=sum(hunk.new_len for hunk in hunks),
             removed=sum(hunk.old_len for hunk in hunks),
             version_id=show(version),
@@ -230,21 +232,28 @@ class Answers:
 
     # --- from a decision ------------------------------------------------------------
 
-    async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
-        """A preview."""
+    async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows, whole: bool) -> r.ChangeAnswer:
+        """A preview. `whole`: for people, with every line of every file."""
         shown = all(shows(name) for item in plan.paths for name in (item.path, *plan.names.get(item.path, ())))
-        diff, truncated = await self.diffs.of(plan.paths, plan.contents) if shown else (None, False)
+        diff, cut = await self._of_plan(plan, whole=whole) if shown else ShownDiff(None)
         answer = r.ChangeAnswer(
             status="preview",
             success=True,
             would_be=would_be,
             message=f"nothing was changed; sent without preview, this would be: {would_be}",
             diff=diff,
-            diff_truncated=truncated,
+            diff_truncated=bool(cut),
+            diff_rest=_rest(cut, "a preview of fewer files"),
             paths=tuple(r.ChangedPath(path=item.path, written=_written(item)) for item in plan.paths),
             warnings=plan.fit.warnings,
         )
         return _fitted(answer, plan.fit, shown=shown)
+
+    async def _of_plan(self, plan: Apply, *, whole: bool) -> ShownDiff:
+        if not whole:
+            return await self.diffs.of(plan.paths, plan.contents)
+        page = await self._whole.page(plan)
+        return ShownDiff(page.text, f"shown: the first {len(page.text)} characters" if page.next else "")
 
 
 def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.ChangeAnswer:
@@ -253,7 +262,15 @@ def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.Change
     if not shown:
         paths = tuple(msgspec.structs.replace(item, written=()) for item in answer.paths)
         return msgspec.structs.replace(
-            answer, diff=None, diff_truncated=False, paths=paths, base=base, same_symbol=(), regions=(), shown=None
+            answer,
+            diff=None,
+            diff_truncated=False,
+            diff_rest="",
+            paths=paths,
+            base=base,
+            same_symbol=(),
+            regions=(),
+            shown=None,
         )
     if fit is None:
         return answer
@@ -266,6 +283,11 @@ def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.Change
         merge=merge_texts(fit.merge),
         merge_truncated=len(fit.merge) > MOST_SHOWN,
     )
+
+
+def _rest(cut: str, call: str) -> str:
+    """Of a diff that was cut: how much of it is shown, and what shows all."""
+    return f"{cut}; {call} shows all of it" if cut else ""
 
 
 def _because(reason: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.content import LineHunk, Region, ResolvedRegion, Span
 from orchestrator.core.decisions.decision import NewContent
-from orchestrator.core.errors import TextTooCostly
+from orchestrator.core.errors import TextTooCostly, plural
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import AnswerSpace
@@ -27,8 +28,12 @@ MOST_SHOWN = 40
 
 NOTHING: Mapping[Digest, NewContent] = {}
 
-Shown = tuple[str | None, bool]
-"""A diff, and whether it was cut; None for one created or binary file."""
+
+class ShownDiff(NamedTuple):
+    """A diff, None for one created or binary file; `cut` says how much of it is shown, "" where it is whole."""
+
+    text: str | None
+    cut: str = ""
 
 
 class Diffs:
@@ -46,61 +51,58 @@ class Diffs:
         gone: bool = False,
         hunks: tuple[LineHunk, ...] = (),
         max_lines: int = SHOWN_DIFF_LINES,
-    ) -> Shown:
+    ) -> ShownDiff:
         """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known."""
         paths, room = (path, None if gone else path), AnswerSpace(lines=max_lines + 1)
         work = partial(document_diff, paths, old, new, hunks=hunks or None, room=room)
         try:
             shown = work() if hunks else await self._contents.computed(work, old, new)
         except TextTooCostly:
-            return None, True
-        return shown.text, shown.goes_on is not None
+            return ShownDiff(None, "the files are too long and too different to be compared")
+        return ShownDiff(shown.text, _cut(shown.text, shown.added + shown.removed) if shown.goes_on else "")
 
     async def of(
         self,
         paths: Iterable[PathChange],
         contents: Mapping[Digest, NewContent] = NOTHING,
-        *,
-        max_lines: int = SHOWN_DIFF_LINES,
-        whole: bool = False,
-    ) -> Shown:
-        """One diff of a change, cut to `max_lines`; None for one created or binary file.
+    ) -> ShownDiff:
+        """One diff of a change, of as many lines as an answer shows; None for one created or binary file.
 
-        `contents`: of a change that is only planned, what is not kept yet. `whole`: for who decides, with all lines
-        of created files, and the sizes and hashes of binary ones.
+        `contents`: of a change that is only planned, what is not kept yet.
         """
         changes = befores(paths)
+        if len(changes) == 1:
+            return await self.of_one(*changes[0], contents)
         texts: list[str] = []
         lines, truncated = 0, False
         for item, before in changes:
-            text, partly = await self.of_one(item, before, contents, max_lines=max_lines)
-            truncated = truncated or partly
-            if not text and whole:
-                text = await self._whole(item, before)
-            elif text is None and len(changes) > 1:
+            text, partly = await self.of_one(item, before, contents)
+            truncated = truncated or bool(partly)
+            if text is None:
                 kind = "binary" if item.binary else "new" if before is None else "changed"
                 text = f"{kind} file {item.path}\n"
-            if text is not None:
-                texts.append(text)
-                lines += text.count("\n")
-            if lines > max_lines:
+            texts.append(text)
+            lines += text.count("\n")
+            if lines > SHOWN_DIFF_LINES:
                 break
-        if len(changes) <= 1:
-            return (texts[0] if texts else None), truncated
-        text, partly = cut("".join(texts), max_lines)
-        return text, partly or truncated
+        text, over = cut("".join(texts), SHOWN_DIFF_LINES)
+        if not (over or truncated or len(texts) < len(changes)):
+            return ShownDiff(text)
+        changed = sum(hunk.old_len + hunk.new_len for item, _ in changes for hunk in item.hunks)
+        return ShownDiff(text, f"{_cut(text, changed)} of {plural(len(changes), 'file')}")
 
-    async def of_conflict(self, conflict: Conflict) -> Shown:
+    async def of_conflict(self, conflict: Conflict, *, max_lines: int = SHOWN_DIFF_LINES) -> ShownDiff:
         """What choosing the proposed side would change."""
         found = conflict.found
         current = await self._contents.kept_text(found.sides.current)
         try:
             proposed = await self.proposed(conflict)
         except TextTooCostly:
-            return None, True
+            return ShownDiff(None, "the files are too long and too different to be merged")
         if current is None or (proposed is None and found.sides.proposed is not None):
-            return None, False
-        return await self.between(found.path, current, proposed or EMPTY, gone=found.sides.proposed is None)
+            return ShownDiff(None)
+        gone = found.sides.proposed is None
+        return await self.between(found.path, current, proposed or EMPTY, gone=gone, max_lines=max_lines)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
         """As `Sides.with_proposed`. Raises TextTooCostly."""
@@ -112,40 +114,17 @@ class Diffs:
         return await self._contents.computed(texts.with_proposed, current, proposed)
 
     async def of_one(
-        self,
-        item: PathChange,
-        before: Digest | None,
-        contents: Mapping[Digest, NewContent],
-        *,
-        max_lines: int = SHOWN_DIFF_LINES,
-    ) -> Shown:
+        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent] = NOTHING
+    ) -> ShownDiff:
         """As `of`, of one path of a change, with what its file held `before`, under whichever path."""
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
         if before is None or before == item.after or item.binary:
-            return renamed, False
+            return ShownDiff(renamed)
         old, new = await self._contents.kept_text(before), await self._new(item, contents)
         if old is None or new is None:
-            return renamed, False
-        body, truncated = await self.between(
-            item.path, old, new, gone=item.after is None, hunks=item.hunks, max_lines=max_lines
-        )
-        if body is None:
-            return renamed, truncated
-        text, partly = cut(f"{renamed or ''}{body}", max_lines)
-        return text, partly or truncated
-
-    async def _whole(self, item: PathChange, before: Digest | None) -> str:
-        """A created file with all its lines; where there are none to show, the sizes and hashes of its contents."""
-        created = await self._contents.kept_text(item.after) if before is None else None
-        if created is not None:
-            rows = "".join(f"+{line}\n" for line in created.lines)
-            return f"--- /dev/null\n+++ b/{item.path}\n@@ -0,0 +1,{created.line_count} @@\n{rows}"
-        text = f"{'binary' if item.binary else 'changed'} file {item.path}\n"
-        for name, digest in (("before", before), ("after", item.after)):
-            data = await self._contents.get(digest) if digest is not None else None
-            size = f"{len(data)} bytes, " if data is not None else ""
-            text += f"{name}: {size}{digest or 'no file'}\n"
-        return text
+            return ShownDiff(renamed)
+        body = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks)
+        return ShownDiff(renamed, body.cut) if body.text is None else ShownDiff(f"{renamed or ''}{body.text}", body.cut)
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
         if item.after is None:
@@ -154,6 +133,12 @@ class Diffs:
         if planned is None:
             return await self._contents.kept_text(item.after)
         return planned.document or decode(planned.data, written=item.encoding)
+
+
+def _cut(text: str, changed: int) -> str:
+    """How much of a diff a part of it shows."""
+    rows = [row for row in text.split("\n") if row.startswith(("+", "-")) and not row.startswith(("+++ ", "--- "))]
+    return f"shown: {len(rows)} of {plural(changed, 'changed line')}"
 
 
 def befores(paths: Iterable[PathChange]) -> list[tuple[PathChange, Digest | None]]:

@@ -223,7 +223,9 @@ class ChangePipeline:
 
     async def _as_preview(self, attempt: Attempt, plan: Apply) -> ChangeResult:
         would_be = "waiting" if self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
-        preview = await self.answers.of_plan(attempt.crossing.warned(plan), would_be=would_be, shows=attempt.shows)
+        person = attempt.request.caller.is_person
+        planned = attempt.crossing.warned(plan)
+        preview = await self.answers.of_plan(planned, would_be=would_be, shows=attempt.shows, whole=person)
         unseen = unseen_texts(attempt.provenance.unseen, attempt.shows)
         return ChangeResult(msgspec.structs.replace(preview, unseen=unseen), plan)
 

@@ -1,22 +1,23 @@
-"""All that a request would do, for who decides on it: page by page, and nothing of it cut."""
+"""All that a change would do, for who decides on it: page by page, and nothing of it cut."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
+from orchestrator.core.decisions.decision import Apply, NewContent
 from orchestrator.core.errors import ParameterInvalid, TextTooCostly
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, WorkspacePath, show
-from orchestrator.core.text.answer_space import AnswerSpace, json_size
+from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size
 from orchestrator.core.text.unified_diff import FileState, quoted
 from orchestrator.core.text.whole_patch import whole_patch
-from orchestrator.engine.changes.diffs import befores
+from orchestrator.engine.changes.diffs import NOTHING, befores
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 
 PAGE_CHARACTERS = 4 * 1024 * 1024
@@ -27,6 +28,9 @@ LEAST_CHARACTERS = 200
 
 DEFAULT_MODE = 0o644
 """Of a new file, and where the journal did not learn it."""
+
+Wanted = ApprovalRequested | Apply
+"""A change that waits for a yes, and one that is planned."""
 
 _PLACE = re.compile(r"(\d{1,9}):(\d{1,12})\Z")
 
@@ -48,12 +52,12 @@ class Section(NamedTuple):
 
 
 class WholeChanges:
-    """Writes requests out."""
+    """Writes changes out: those that are asked for, and those that are only planned."""
 
     def __init__(self, services: Services) -> None:
         self._s = services
 
-    async def page(self, request: ApprovalRequested, start: str, space: AnswerSpace) -> Page:
+    async def page(self, request: Wanted, start: str = "", space: AnswerSpace = UNBOUNDED) -> Page:
         """The page that begins at a place, as an earlier one names it. Raises ParameterInvalid."""
         sections = sections_of(request)
         number, offset = place(start)
@@ -74,13 +78,15 @@ class WholeChanges:
                 number, offset = number + 1, 0
         return Page("".join(texts), "", tuple(unkept))
 
-    async def _section(self, request: ApprovalRequested, section: Section) -> tuple[str, bool]:
+    async def _section(self, request: Wanted, section: Section) -> tuple[str, bool]:
         """Its text, and whether that shows all."""
         if section.change is None:
             return _directories(request), True
-        if request.read_version is not None:
-            return await self._read(request, section.change), True
-        return await self._file(section.change, section.before)
+        if isinstance(request, ApprovalRequested):
+            if request.read_version is not None:
+                return await self._read(request, section.change), True
+            return await self.file(section.change, section.before)
+        return await self.file(section.change, section.before, request.contents)
 
     async def _read(self, request: ApprovalRequested, item: PathChange) -> str:
         """What its author wants to see: contents of one version, or, at version 0, names and facts."""
@@ -92,13 +98,17 @@ class WholeChanges:
             text += f" as it is at {show(request.read_version)}: {size}{item.after}"
         return f"{text}\n"
 
-    async def _file(self, item: PathChange, before: Digest | None) -> tuple[str, bool]:
+    async def file(
+        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent] = NOTHING
+    ) -> tuple[str, bool]:
+        """One file, which held `before`, and whether that shows all. `contents`: those that are not kept yet."""
         source = item.moved_from or item.path
-        old, new = await self._state(source, before, item), await self._state(item.path, item.after, item, item.mode)
+        old = await self._state(source, before, item, contents)
+        new = await self._state(item.path, item.after, item, contents, item.mode)
         if (before is not None and old is None) or (item.after is not None and new is None):
             named = [f"# {name}: {digest or 'no file'}" for name, digest in (("before", before), ("after", item.after))]
             names = f"diff --git {quoted(f'a/{source}')} {quoted(f'b/{item.path}')}"
-            return "\n".join((names, *named, "# the journal keeps this content no more\n")), False
+            return "\n".join((names, *named, "# the journal does not keep this content\n")), False
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             return whole_patch(old, new), True
         try:
@@ -107,11 +117,19 @@ class WholeChanges:
             return await to_thread.run_sync(partial(whole_patch, old, new, compared=False)), True
 
     async def _state(
-        self, path: WorkspacePath, digest: Digest | None, item: PathChange, mode: int | None = None
+        self,
+        path: WorkspacePath,
+        digest: Digest | None,
+        item: PathChange,
+        contents: Mapping[Digest, NewContent],
+        mode: int | None = None,
     ) -> FileState | None:
-        """A side of a change, in its mode or that of the file now; None where there is none, or it is kept no more."""
-        data = await self._s.contents.get(digest) if digest is not None else None
-        if digest is None or data is None:
+        """A side of a change, in its mode or that of the file now; None where there is none, or it is not kept."""
+        if digest is None:
+            return None
+        planned = contents.get(digest)
+        data = planned.data if planned is not None else await self._s.contents.get(digest)
+        if data is None:
             return None
         entry = self._s.state.registry.get(item.moved_from or item.path)
         if mode is None:
@@ -121,7 +139,7 @@ class WholeChanges:
         return FileState(path, data, mode, written, known.like)
 
 
-def sections_of(request: ApprovalRequested) -> Sequence[Section]:
+def sections_of(request: Wanted) -> Sequence[Section]:
     """In the order in which they are shown."""
     sections = [Section(item.path, item, before) for item, before in befores(request.paths)]
     return [*sections, Section(None)] if _directories(request) else sections
@@ -143,7 +161,7 @@ def place(start: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _directories(request: ApprovalRequested) -> str:
+def _directories(request: Wanted) -> str:
     """The directories that come and go, besides the files."""
     known = request.directories
     made = [*known.made, *(item.path for item in request.paths if item.directory == "made")]

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, Party, ReviewLine
+from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.resolution import route_for
 from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.content import Span
@@ -23,7 +24,8 @@ from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.core.text.secrets import Secret, key_lines
 from orchestrator.core.text.symbols import language_of
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.diffs import Diffs, regions
+from orchestrator.engine.changes.diffs import SHOWN_DIFF_LINES, Diffs, ShownDiff, regions
+from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, answer_of, side, sides_of
 from orchestrator.engine.reads.blame import Attributions
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
@@ -33,7 +35,9 @@ from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 T = TypeVar("T")
 
 DIFF_TOKENS = 4000
-"""Of each diff of one conflict."""
+"""Of each diff of one conflict among others; a person who names it is shown all lines."""
+
+ALL_LINES = 1 << 40
 
 REGION_TOKENS = 25
 """Of one region's six line numbers."""
@@ -49,6 +53,7 @@ class ConflictViews:
 
     def __init__(self, services: Services, diffs: Diffs, rebaser: Rebaser, attributions: Attributions) -> None:
         self._s, self._diffs, self._rebaser, self._attributions = services, diffs, rebaser, attributions
+        self._whole = WholeChanges(services)
 
     async def list_conflicts(self, caller: Caller, call: Call, params: ListConflicts) -> Conflicts:
         """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
@@ -72,7 +77,8 @@ class ConflictViews:
             conflict = await self._rebaser.follow(listed)
             if conflict is None:
                 continue
-            info, cost = _within(await self._info(caller, conflict), params.max_tokens)
+            whole = only is not None and caller.is_person
+            info, cost = _within(await self._info(caller, conflict, whole=whole), params.max_tokens, whole=whole)
             if len(shown) == params.limit or (shown and spent + cost > params.max_tokens):
                 more = shown[-1].conflict
                 return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted, cursor=more)
@@ -80,7 +86,7 @@ class ConflictViews:
             spent += cost
         return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted)
 
-    async def _info(self, caller: Caller, conflict: Conflict) -> ConflictInfo:
+    async def _info(self, caller: Caller, conflict: Conflict, *, whole: bool) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
         route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
@@ -109,14 +115,18 @@ class ConflictViews:
         current = await self._s.contents.kept_text(found.sides.current) if here else None
         reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
-        return await self._with_content(info, conflict) if readable else info
+        return await self._with_content(info, conflict, whole=whole) if readable else info
 
-    async def _with_content(self, info: ConflictInfo, conflict: Conflict) -> ConflictInfo:
+    async def _with_content(self, info: ConflictInfo, conflict: Conflict, *, whole: bool) -> ConflictInfo:
         found = conflict.found
         base = await self._s.contents.kept_text(found.sides.base)
         proposed = await _unless_costly(self._diffs.proposed(conflict))
-        diff, diff_truncated = await self._diffs.of_conflict(conflict)
-        review_diff, review_diff_truncated = await self._review_diff(conflict)
+        most = ALL_LINES if whole else SHOWN_DIFF_LINES
+        diff, cut = await self._diffs.of_conflict(conflict, max_lines=most)
+        review_diff, review_cut = await self._review_diff(conflict, max_lines=most)
+        if diff is None and whole:  # binary, or too costly to compare
+            change = PathChange(found.path, found.sides.current, found.sides.proposed, mode=found.mode)
+            (diff, _), cut = await self._whole.file(change, found.sides.current), ""
         sides = await sides_of(self._s.contents, found.sides)
         marked = None
         if sides is not None and sides.regions:
@@ -129,12 +139,12 @@ class ConflictViews:
             base=base.text if base else None,
             proposed=proposed.text if proposed else None,
             diff=diff,
-            diff_truncated=diff_truncated,
+            diff_truncated=bool(cut),
             same_symbol=found.same_symbol,
             proposer=proposer,
             holders=await self.holders(conflict),
             review_diff=review_diff,
-            review_diff_truncated=review_diff_truncated,
+            review_diff_truncated=bool(review_cut),
             marked=marked,
         )
 
@@ -166,15 +176,15 @@ class ConflictViews:
             hint=failure.hint if failure is not None else "",
         )
 
-    async def _review_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
+    async def _review_diff(self, conflict: Conflict, *, max_lines: int) -> ShownDiff:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
         if review is None or review.state != "answered" or review.proposal is None:
-            return None, False
+            return ShownDiff(None)
         current, proposed = await side(self._s.contents, review.current), await side(self._s.contents, review.proposal)
         if current is None or proposed is None:
-            return None, False
-        return await self._diffs.between(conflict.found.path, current, proposed)
+            return ShownDiff(None)
+        return await self._diffs.between(conflict.found.path, current, proposed, max_lines=max_lines)
 
     # --- for reviewers ----------------------------------------------------------------
 
@@ -239,10 +249,11 @@ def _shown(seq: Seq | None) -> str | None:
     return show(seq) if seq else None
 
 
-def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
+def _within(info: ConflictInfo, budget: int, *, whole: bool) -> tuple[ConflictInfo, int]:
     """A conflict cut down to a budget as far as that goes, and about how many tokens it still has."""
-    diff, cut_diff = _cut(info.diff, budget)
-    review_diff, cut_review = _cut(info.review_diff, budget)
+    most_of_diff = budget if whole else min(budget, DIFF_TOKENS)
+    diff, cut_diff = _cut(info.diff, most_of_diff)
+    review_diff, cut_review = _cut(info.review_diff, most_of_diff)
     most = max(1, budget // REGION_TOKENS)
     words = [diff or "", review_diff or "", info.reason]
     words += [text for line in info.reviews for text in (line.reason, line.message)]
@@ -257,16 +268,15 @@ def _within(info: ConflictInfo, budget: int) -> tuple[ConflictInfo, int]:
         regions_left_out=max(0, len(info.regions) - most),
     )
     texts = [text for text in (info.base, info.current, info.proposed, info.marked) if text is not None]
-    whole = sum(map(estimate_tokens, texts))
-    if cost + whole <= budget:
-        return info, cost + whole
+    all_of_them = sum(map(estimate_tokens, texts))
+    if cost + all_of_them <= budget:
+        return info, cost + all_of_them
     left_out = msgspec.structs.replace(info, base=None, current=None, proposed=None, marked=None, texts_left_out=True)
     return left_out, cost
 
 
 def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
     """A diff that fits, by lines; very long ones are cut too."""
-    budget = min(budget, DIFF_TOKENS)
     if diff is None or estimate_tokens(diff) <= budget:
         return diff, False
     lines = diff.split("\n")
