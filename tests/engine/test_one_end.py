@@ -140,7 +140,7 @@ async def test_a_request_that_is_denied_is_not_granted(services: Services, monke
     )
     batch = AppendBatch((NewEvent(f"approval:{FILE}", asked),), BOB, ((digest_of(b"x\n"), b"x\n"),))
     seq = (await services.journal.append(batch))[0].seq
-    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    gate = ApproverGate(services.clock, services.entropy, services.notes, services.state.identities)
     code, approvals = await gate.create(), ApprovalService(services, pipeline_of(services), gate)
     append = services.journal.append
 
@@ -170,7 +170,7 @@ async def test_a_late_yes_to_a_choice_leaves_a_closed_conflict_as_it_is(services
     (request,) = await services.journal.append(batch)
     kept = ConflictResolved(conflict=seq, choice="current", by="person:q")
     await services.notes.append(Origin(), (f"conflict:{FILE}", kept))
-    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    gate = ApproverGate(services.clock, services.entropy, services.notes, services.state.identities)
     yes = a.Approve(approval=show(request.seq), approver=await gate.create(), unseen=True)
     services.background.tasks = tasks = anyio.create_task_group()
     async with tasks:
@@ -206,7 +206,7 @@ async def test_a_large_change_is_rebased_beside_the_event_loop(
         return await work(part, limit_s=limit_s)
 
     monkeypatch.setattr(services.workers, "run", counted)
-    gate = ApproverGate(services.entropy, services.notes, services.state.identities)
+    gate = ApproverGate(services.clock, services.entropy, services.notes, services.state.identities)
     yes = a.Approve(approval=show(recorded[0].seq), approver=await gate.create(), unseen=True)
     answer = await ApprovalService(services, pipeline_of(services), gate).approve(
         PERSON, Call(operation=a.APPROVE, params=yes), yes

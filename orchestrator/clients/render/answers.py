@@ -16,10 +16,10 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
+from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.clients.render.generic import (
     DIFF_GOES_ON,
     content,
-    diff_lines,
     facts,
     go_on,
     lines_of,

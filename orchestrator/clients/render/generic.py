@@ -31,6 +31,7 @@ from orchestrator.api.session_operations import (
     notice_text,
     seen_span,
 )
+from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
 
@@ -206,18 +207,6 @@ def numbered(text: str, start: int) -> Iterator[str]:
     """File content with line numbers."""
     for number, line in enumerate(content(text), max(start, 1)):
         yield click.style(f"{number:>6}  ", dim=True) + line
-
-
-def diff_lines(diff: str | None, more: str = "") -> Iterator[str]:
-    """A unified diff, coloured; and `more` in the end, if there is more of it."""
-    for line in content(diff or ""):
-        if line.startswith(("+++", "---")):
-            yield click.style(line, bold=True)
-        else:
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            yield click.style(line, fg=colour) if colour else line
-    if more:
-        yield more
 
 
 def some(names: Sequence[str]) -> str:
