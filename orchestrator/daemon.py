@@ -112,7 +112,9 @@ class Daemon:
             services, extensions, engine = await self._assembled(stack)
             await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
-            authenticator = Authenticator(services.notes, services.state, services.entropy, uid=os.getuid())
+            authenticator = Authenticator(
+                services.notes, services.state, services.entropy, services.clock, uid=os.getuid()
+            )
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, authenticator, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:

@@ -147,9 +147,20 @@ DENY = OperatorOperation(
 )
 
 
+TokenLife = Annotated[int, Meta(description="So many seconds the token is good; 0: until it is revoked.", ge=0)]
+
+
 class AgentAdd(p.Approving, frozen=True):
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$", extra=p.GIVEN)]
     agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
+    read_only: Annotated[bool, Meta(description="Its token is for reading: it can change nothing.")] = False
+    expires_s: TokenLife = 0
+
+
+class AgentRotate(p.Approving, frozen=True):
+    name: p.Name
+    grace_s: Annotated[int, Meta(description="So long the token before it is good, too.", ge=0, le=7 * 86_400)] = 0
+    expires_s: TokenLife = 0
 
 
 class AgentRevoke(p.Approving, frozen=True):
@@ -159,7 +170,9 @@ class AgentRevoke(p.Approving, frozen=True):
 class AgentLine(r.Result, frozen=True, kw_only=True):
     name: str
     agent_class: str
-    token: Literal["yes", "asserted", "revoked"]
+    token: Literal["yes", "asserted", "revoked", "expired"]
+    read_only: bool = False
+    expires_at: int | None = None
 
 
 class Agents(r.Result, frozen=True, kw_only=True):
@@ -170,9 +183,15 @@ class AgentToken(r.Result, frozen=True, kw_only=True):
     name: str
     agent_class: str
     token: str  # shown once
+    read_only: bool = False
+    expires_at: int | None = None
 
 
 AGENT_ADD = OperatorOperation("agent_add", AgentAdd, AgentToken, "Make an agent and show its token once.", writes=True)
+
+AGENT_ROTATE = OperatorOperation(
+    "agent_rotate", AgentRotate, AgentToken, "Give an agent a new token, and show it once.", writes=True
+)
 
 AGENT_REVOKE = OperatorOperation("agent_revoke", AgentRevoke, r.Done, "Take an agent's token away.", writes=True)
 

@@ -567,12 +567,31 @@ class OperationMethods:
         self,
         name: str,
         agent_class: Literal["cloud", "local", "review"] = "cloud",
+        read_only: bool = False,
+        expires_s: int = 0,
         *,
         approver: str | None = None,
     ) -> orchestrator.api.administration.AgentToken:
         """Make an agent and show its token once.
 
         approver: The approver code.
+        read_only: Its token is for reading: it can change nothing.
+        expires_s: So many seconds the token is good; 0: until it is revoked.
+        """
+
+    async def agent_rotate(
+        self,
+        name: str,
+        grace_s: int = 0,
+        expires_s: int = 0,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.administration.AgentToken:
+        """Give an agent a new token, and show it once.
+
+        approver: The approver code.
+        grace_s: So long the token before it is good, too.
+        expires_s: So many seconds the token is good; 0: until it is revoked.
         """
 
     async def agent_revoke(self, name: str, *, approver: str | None = None) -> orchestrator.api.results.Done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import msgspec
 
@@ -11,8 +12,9 @@ from orchestrator.api import administration as a
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
-from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
+from orchestrator.core.events.sessions import AgentAdded, AgentRevoked, AgentTokenRotated
 from orchestrator.core.ids import AgentName, is_reserved, show, written
+from orchestrator.core.projections.identities import Agent
 from orchestrator.engine.approver import IDLE_S, ApproverGate, pause_ms
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
@@ -156,14 +158,54 @@ class Administration:
         known = self._s.state.identities.get(params.name)
         if known is not None and known.token_hash is not None and not known.revoked:
             raise ParameterInvalid("name", f"{params.name} has a token already", hint="Revoke it first.")
-        token = "orc_" + self._s.entropy.bytes(32).hex()
+        token, token_hash = self._new_token()
         event = AgentAdded(
             name=AgentName(params.name),
             agent_class=params.agent_class,
-            token_hash=hashlib.sha256(token.encode()).hexdigest(),
+            token_hash=token_hash,
+            read_only=params.read_only,
+            expires_at=self._in(params.expires_s),
         )
-        await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
-        return a.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
+        return await self._token_given(caller, call, event, token)
+
+    async def agent_rotate(self, caller: Caller, call: Call, params: a.AgentRotate) -> a.AgentToken:
+        await self._gate.check(caller, params.approver)
+        known = self._s.state.identities.get(params.name)
+        if known is None or known.token_hash is None or known.revoked:
+            raise ParameterInvalid(
+                "name", f"{params.name} has no token", hint="`orchestrator agent add NAME` makes the first one."
+            )
+        token, token_hash = self._new_token()
+        former_until = self._s.clock.now_ms() + params.grace_s * 1000
+        event = AgentTokenRotated(
+            name=known.name,
+            token_hash=token_hash,
+            expires_at=self._in(params.expires_s),
+            former_until=former_until if known.expires_at is None else min(former_until, known.expires_at),
+        )
+        return await self._token_given(caller, call, event, token)
+
+    def _new_token(self) -> tuple[str, str]:
+        """A token, and what is kept of it."""
+        token = "orc_" + self._s.entropy.bytes(32).hex()
+        return token, hashlib.sha256(token.encode()).hexdigest()
+
+    def _in(self, seconds: int) -> int | None:
+        return self._s.clock.now_ms() + seconds * 1000 if seconds else None
+
+    async def _token_given(
+        self, caller: Caller, call: Call, event: AgentAdded | AgentTokenRotated, token: str
+    ) -> a.AgentToken:
+        await self._s.notes.append(caller.origin(call), (f"agent:{event.name}", event))
+        agent = self._s.state.identities.get(event.name)
+        assert agent is not None
+        return a.AgentToken(
+            name=agent.name,
+            agent_class=agent.agent_class,
+            token=token,
+            read_only=agent.read_only,
+            expires_at=agent.expires_at,
+        )
 
     async def agent_revoke(self, caller: Caller, call: Call, params: a.AgentRevoke) -> r.Done:
         await self._gate.check(caller, params.approver)
@@ -179,7 +221,9 @@ class Administration:
                 a.AgentLine(
                     name=agent.name,
                     agent_class=agent.agent_class,
-                    token="revoked" if agent.revoked else "yes" if agent.token_hash else "asserted",
+                    token=_token_state(agent, self._s.clock.now_ms()),
+                    read_only=agent.read_only,
+                    expires_at=agent.expires_at,
                 )
                 for agent in self._s.state.identities
             )
@@ -199,3 +243,11 @@ class Administration:
     async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()
         return r.Done(message="the daemon ends when the calls that are open are answered")
+
+
+def _token_state(agent: Agent, now_ms: int) -> Literal["yes", "asserted", "revoked", "expired"]:
+    if agent.revoked:
+        return "revoked"
+    if agent.token_hash is None:
+        return "asserted"
+    return "expired" if agent.is_expired(now_ms) else "yes"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from orchestrator.api.operation import Operation
+from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, Result
@@ -88,7 +88,7 @@ class CallService:
         await self._lifecycle.catch_up()
         await self._policies.refresh()
         try:
-            self.check_authorized(caller)
+            self.check_authorized(caller, call.operation)
             reviews = call.operation.reviewers and caller.agent_class == "review"
             if call.operation.operator_only and not (caller.is_person or reviews):
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
@@ -106,11 +106,21 @@ class CallService:
     async def _handle(self, caller: Caller, call: Call) -> Result:
         return await self._handlers[call.operation.name](caller, call, call.params)
 
-    def check_authorized(self, caller: Caller) -> None:
-        """A connection lasts; its token may be revoked meanwhile, or its name be given one. Raises Unauthorised."""
+    def check_authorized(self, caller: Caller, operation: AnyOperation | None = None) -> None:
+        """A connection lasts; meanwhile its token may expire or be revoked, or its name be given one.
+
+        Raises Unauthorised; NotPermitted where the operation is more than its token is for.
+        """
         agent = self._s.state.identities.get(caller.agent)
-        if agent is not None and (agent.revoked or agent.token_hash != caller.token_hash):
-            raise Unauthorised(f"{caller.agent} may not call any more: its token was revoked or made new")
+        if agent is None:
+            return
+        if not agent.is_open_to(caller.token_hash, self._s.clock.now_ms()):
+            raise Unauthorised(f"{caller.agent} may not call any more: its token expired, was revoked or made new")
+        if agent.read_only and operation is not None and operation.writes:
+            raise NotPermitted(
+                f"{operation.name} is not for {caller.agent}, whose token is for reading",
+                hint="Say what you would change to the person you work for, or use the tools that read.",
+            )
 
     async def refuse(self, caller: Caller | None, operation: str, error: OrchestratorError) -> None:
         """Note a call that could not even be read, or a connection of nobody known."""

@@ -167,6 +167,7 @@ class Engine:
             handled_by(admin.APPROVE, self._approvals.approve),
             handled_by(admin.DENY, self._approvals.deny),
             handled_by(admin.AGENT_ADD, administration.agent_add),
+            handled_by(admin.AGENT_ROTATE, administration.agent_rotate),
             handled_by(admin.AGENT_REVOKE, administration.agent_revoke),
             handled_by(admin.AGENT_LIST, administration.agent_list),
             handled_by(admin.APPROVER_CREATE, administration.approver_create),

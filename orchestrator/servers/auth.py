@@ -16,7 +16,7 @@ from orchestrator.core.projections.identities import Agent
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.notes import Notes
-from orchestrator.ports.machine import Entropy
+from orchestrator.ports.machine import Clock, Entropy
 
 UNNAMED = AgentName("unnamed")
 LOGIN_DIGITS = 32
@@ -28,15 +28,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 class Authenticator:
     """Knows the identities; lets a name without a token in only for the daemon's own uid."""
 
-    def __init__(self, notes: Notes, state: State, entropy: Entropy, *, uid: int) -> None:
-        self._notes, self._state, self._entropy, self._uid = notes, state, entropy, uid
+    def __init__(self, notes: Notes, state: State, entropy: Entropy, clock: Clock, *, uid: int) -> None:
+        self._notes, self._state, self._entropy, self._clock, self._uid = notes, state, entropy, clock, uid
         self._connections = count(1)
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
     async def authenticate(self, preamble: Preamble, peer_uid: int, pid: int = 0) -> Caller:
         """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown."""
+        hashed = None
         if preamble.token is not None:
-            agent, asserted = self._with_token(preamble), False
+            hashed = hashlib.sha256(preamble.token.strip().encode("utf-8", "surrogatepass")).hexdigest()
+            agent, asserted = self._with_token(hashed, preamble.agent), False
         elif peer_uid != self._uid:
             raise Unauthorised(
                 "a caller of another user needs a token", hint="`orchestrator agent add NAME` prints one."
@@ -54,7 +56,7 @@ class Authenticator:
             transport=preamble.transport,
             asserted=asserted,
             owner=self._login_of(peer_uid),
-            token_hash=agent.token_hash,
+            token_hash=hashed,
             connection=next(self._connections),
             pid=pid,
         )
@@ -65,15 +67,16 @@ class Authenticator:
             raise Unauthorised("this transport needs a token")
         return await self.authenticate(preamble, self._uid)
 
-    def _with_token(self, preamble: Preamble) -> Agent:
-        hashed = hashlib.sha256((preamble.token or "").strip().encode("utf-8", "surrogatepass")).hexdigest()
-        agent = self._state.identities.with_token_hash(hashed)
-        if agent is None:
+    def _with_token(self, hashed: str, name: str | None) -> Agent:
+        agent, now_ms = self._state.identities.with_token_hash(hashed), self._clock.now_ms()
+        if agent is None or not agent.is_open_to(hashed, now_ms):
+            expired = agent is not None and not agent.revoked
             raise Unauthorised(
-                "the token is wrong or was revoked", hint="`orchestrator agent add NAME` makes a new one."
+                "the token has expired" if expired else "the token is wrong or was revoked",
+                hint=f"`orchestrator agent {'rotate' if expired else 'add'} NAME` makes a new one.",
             )
-        if preamble.agent not in (None, agent.name):
-            raise Unauthorised(f"the token is not {escaped(preamble.agent or '')}'s")
+        if name not in (None, agent.name):
+            raise Unauthorised(f"the token is not {escaped(name or '')}'s")
         return agent
 
     async def _asserted(self, name: str) -> Agent:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -92,11 +93,10 @@ class HttpSessions:
     async def _open(self, caller: Caller, client: str) -> HttpSession:
         async with self._opening:
             session = self._sessions.pop(caller.session, None)
-            if session is None or session.caller.token_hash != caller.token_hash:
-                if session is not None:
-                    await self._end(session)
+            if session is None:
                 await self._make_room(caller)
                 session = await self._begin(caller, client)
+            session.caller = msgspec.structs.replace(caller, connection=session.caller.connection)  # by any token
             self._sessions[caller.session] = session
             return session
 

@@ -67,7 +67,7 @@ CHANGED = PathChange(
 )
 
 SAMPLES: tuple[Event, ...] = (
-    s.AgentAdded(name=AGENT, agent_class="cloud", token_hash="0f" * 32),
+    s.AgentAdded(name=AGENT, agent_class="cloud", token_hash="0f" * 32, read_only=True, expires_at=1_800_000_000_000),
     s.AgentRevoked(name=AGENT),
     s.ApproverSet(salt="01" * 16, scrypt="02" * 32, by="first_up"),
     s.SessionOpened(
@@ -231,6 +231,7 @@ SAMPLES: tuple[Event, ...] = (
     c.ApprovalShown(approval=Seq(29), digest=Checksum(A), start="0:0", next="1:0", whole=True, unkept=(PATH,)),
     y.PolicyRejected(source="/state/policy.toml", digest=Checksum(A), message="line 3: defualt: unknown key"),
     y.WorkspacePolicyApproved(digest=B, by="ada"),
+    s.AgentTokenRotated(name=AGENT, token_hash="0e" * 32, expires_at=1_800_000_000_000, former_until=1_700_000_000_000),
 )
 
 GROWN: tuple[Event, ...] = (

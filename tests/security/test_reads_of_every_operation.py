@@ -107,6 +107,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "approve": [{"approval": "{approval}"}],
     "deny": [{"approval": "{approval}"}],
     "agent_add": [{"name": "eve"}],
+    "agent_rotate": [{"name": "eve"}],
     "agent_revoke": [{"name": "eve"}],
     "agent_list": [{}],
     "approver_create": [{}],

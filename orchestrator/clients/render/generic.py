@@ -55,7 +55,7 @@ ALONE: dict[type[r.Result], str] = {
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
     a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
-    a.AgentLine: "name, agent_class, token",
+    a.AgentLine: "name, agent_class, token, read_only, expires_at",
     Problem: "line, key, message",
     FailedCase: "line, agent, action, path, expect, verdict, rule, source",
     FileLine: "layer, source, digest",

@@ -22,6 +22,17 @@ class AgentAdded(Event, frozen=True, kw_only=True, tag="agent_added"):
     name: AgentName
     agent_class: AgentClass
     token_hash: Secret[str | None] = None  # hex SHA-256 of the token
+    read_only: bool = False  # whoever calls with it may change nothing
+    expires_at: int | None = None  # ms since the epoch; from then on the token opens nothing
+
+
+class AgentTokenRotated(Event, frozen=True, kw_only=True, tag="agent_token_rotated"):
+    """The agent has another token, for what the one before allowed."""
+
+    name: AgentName
+    token_hash: Secret[str]  # hex SHA-256 of the new token
+    expires_at: int | None = None
+    former_until: int  # ms since the epoch: how long the one before is good, too
 
 
 class AgentRevoked(Event, frozen=True, kw_only=True, tag="agent_revoked"):

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hmac import compare_digest
 from typing import ClassVar
 
 import msgspec
 
 from orchestrator.core.events.base import Event, RecordedLike
-from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverCodeRefused, ApproverSet
+from orchestrator.core.events.sessions import (
+    AgentAdded,
+    AgentClass,
+    AgentRevoked,
+    AgentTokenRotated,
+    ApproverCodeRefused,
+    ApproverSet,
+)
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.projections.base import Projection
 
@@ -23,6 +31,22 @@ class Agent(msgspec.Struct, frozen=True):
     agent_class: AgentClass
     token_hash: str | None
     revoked: bool = False
+    read_only: bool = False
+    expires_at: int | None = None
+    former_hash: str | None = None
+    former_until: int = 0
+
+    def is_open_to(self, token_hash: str | None, now_ms: int) -> bool:
+        """Whether the name may be used at this time, by a token with this hash or, None, without one."""
+        if self.revoked:
+            return False
+        if token_hash is not None and token_hash == self.former_hash:
+            return now_ms < self.former_until
+        return token_hash == self.token_hash and not self.is_expired(now_ms)
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether its token was good for a time that is over."""
+        return self.expires_at is not None and now_ms >= self.expires_at
 
 
 class WrongCodes(msgspec.Struct, frozen=True):
@@ -42,7 +66,9 @@ QUIET_MS = 15 * 60_000
 class Identities(Projection):
     """Agents by name, the hash of the approver code, and who guessed at it."""
 
-    folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet, ApproverCodeRefused})
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {AgentAdded, AgentTokenRotated, AgentRevoked, ApproverSet, ApproverCodeRefused}
+    )
     _agents: dict[AgentName, Agent]
     _approvers: dict[str, ApproverSet]
     _wrong_codes: dict[str, WrongCodes]
@@ -61,16 +87,33 @@ class Identities(Projection):
         return self._agents.get(AgentName(name))
 
     def with_token_hash(self, token_hash: str) -> Agent | None:
-        """The agent whose token has this hash, unless it was revoked."""
-        return next((one for one in self._agents.values() if one.token_hash == token_hash and not one.revoked), None)
+        """The agent whose token has this hash, or had before it was rotated. Cost: the same whoever it is."""
+        found = [
+            agent
+            for agent in self._agents.values()
+            if compare_digest(agent.token_hash or "", token_hash) | compare_digest(agent.former_hash or "", token_hash)
+        ]
+        return found[0] if found else None
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._agents.values())
 
     def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
-            case AgentAdded(name=name, agent_class=agent_class, token_hash=token_hash):
-                self._agents[name] = Agent(name, agent_class, token_hash)
+            case AgentAdded(name=name, agent_class=agent_class, token_hash=token_hash) as added:
+                self._agents[name] = Agent(
+                    name, agent_class, token_hash, read_only=added.read_only, expires_at=added.expires_at
+                )
+            case AgentTokenRotated(name=name) as rotated:
+                known = self._agents.get(name)
+                if known is not None:
+                    self._agents[name] = msgspec.structs.replace(
+                        known,
+                        token_hash=rotated.token_hash,
+                        expires_at=rotated.expires_at,
+                        former_hash=known.token_hash,
+                        former_until=rotated.former_until,
+                    )
             case AgentRevoked(name=name):
                 known = self._agents.get(name)
                 if known is not None:

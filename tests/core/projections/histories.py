@@ -62,6 +62,7 @@ from orchestrator.core.events.policies import PolicyFile, PolicyLoaded, PolicyRe
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
+    AgentTokenRotated,
     ApproverCodeRefused,
     ApproverSessionOpened,
     ApproverSet,
@@ -137,6 +138,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(TaskEnded, session=sessions, task=seqs, outcome=st.just("")),
     st.builds(AgentAdded, name=agents, agent_class=st.just("cloud"), token_hash=st.none() | st.just("ff")),
     st.builds(AgentRevoked, name=agents),
+    st.builds(AgentTokenRotated, name=agents, token_hash=st.just("ee"), former_until=st.just(9)),
     st.builds(FileRead, operation=st.just("read_file"), seen=seen, bytes=st.just(1), tokens=st.just(1)),
     st.builds(FilesFound, entries=st.lists(
         st.builds(FoundFile, path=paths, signature=signatures, mode=st.just(0o644), digest=maybe, kept=st.booleans(),
