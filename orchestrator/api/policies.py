@@ -26,6 +26,13 @@ class PolicyExplain(p.Params, frozen=True):
     agent: Annotated[p.Name, Meta(description="Who would do it; without one, the caller.")] = ""
 
 
+class PolicySimulate(p.Params, frozen=True):
+    text: p.Content
+    source: p.AnyPath = "policy.toml"
+    since: Annotated[p.Version | None, Meta(description=f"From here on: {p.MOMENT}.")] = None
+    limit: Annotated[int, Meta(description="Most acts that are named.", ge=1, le=500)] = 50
+
+
 class PolicyApprove(p.Approving, frozen=True):
     digest: Annotated[
         str,
@@ -61,6 +68,39 @@ class PolicyTested(r.Result, frozen=True, kw_only=True):
     ok: bool = False
     cases: int = 0
     failed: tuple[FailedCase, ...] = ()
+
+
+class VerdictCount(r.Result, frozen=True, kw_only=True):
+    """How many acts the policy that holds answers with `old`, and the other with `new`."""
+
+    old: Answer
+    new: Answer
+    acts: int
+
+
+class SimulatedAct(r.Result, frozen=True, kw_only=True):
+    """An act that the other policy answers otherwise."""
+
+    old: Answer
+    new: Answer
+    agent: str
+    action: Action
+    path: str
+    first: str  # the event at which it was first tried
+    times: int
+    rule: str  # of the other policy: the one that decides
+    source: str = ""
+
+
+class SimulationAnswer(r.Result, frozen=True, kw_only=True):
+    """What would have been answered otherwise."""
+
+    source: str
+    events: int = 0
+    acts: int = 0
+    counts: tuple[VerdictCount, ...] = ()  # those that stay included
+    changed: tuple[SimulatedAct, ...] = ()  # the earliest first, each agent's act on a path once
+    total: int = 0  # of `changed`, where not all are named
 
 
 class RuleLine(r.Result, frozen=True, kw_only=True):
@@ -126,6 +166,14 @@ POLICY_EXPLAIN = OperatorOperation(
     Explanation,
     "Why an agent may do this to a path, or not: every rule about it, and the one that decides.",
     raises=(e.PathError,),
+)
+
+POLICY_SIMULATE = OperatorOperation(
+    "policy_simulate",
+    PolicySimulate,
+    SimulationAnswer,
+    "Judge past events by another policy: what it would have answered otherwise.",
+    raises=(e.PolicyInvalid,),
 )
 
 POLICY_APPROVE = OperatorOperation(

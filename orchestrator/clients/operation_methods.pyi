@@ -642,6 +642,19 @@ class OperationMethods:
         agent: Who would do it; without one, the caller.
         """
 
+    async def policy_simulate(
+        self,
+        text: str,
+        source: str = "policy.toml",
+        since: str | int | None = None,
+        limit: int = 50,
+    ) -> orchestrator.api.policies.SimulationAnswer:
+        """Judge past events by another policy: what it would have answered otherwise.
+
+        since: From here on: '@N' or ISO 8601 (no zone: UTC).
+        limit: Most acts that are named.
+        """
+
     async def policy_approve(self, digest: str, *, approver: str | None = None) -> orchestrator.api.results.Done:
         """Say yes to the workspace's own policy file, as `policy show` shows it.
 

@@ -176,6 +176,7 @@ class Engine:
             handled_by(policies.POLICY_CHECK, policy.policy_check),
             handled_by(policies.POLICY_SHOW, policy.policy_show),
             handled_by(policies.POLICY_EXPLAIN, policy.policy_explain),
+            handled_by(policies.POLICY_SIMULATE, policy.policy_simulate),
             handled_by(policies.POLICY_RELOAD, policy.policy_reload),
             handled_by(policies.POLICY_APPROVE, policy.policy_approve),
             handled_by(JOURNAL_VERIFY, self._verification.journal_verify),

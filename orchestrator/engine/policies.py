@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio.lowlevel
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
@@ -15,20 +16,29 @@ from orchestrator.api.policies import (
     PolicyExplain,
     PolicyInfo,
     PolicyReport,
+    PolicySimulate,
     RuleLine,
+    SimulatedAct,
+    SimulationAnswer,
+    VerdictCount,
 )
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged
 from orchestrator.core.events.policies import WorkspacePolicyApproved
-from orchestrator.core.ids import AgentName
+from orchestrator.core.ids import AgentName, Timestamp, parse_timestamp, show
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
+from orchestrator.core.policy.simulate import TAGS, Simulation
 from orchestrator.core.policy.tables import Problem
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.policy_files import STREAM, PolicyKeeper
 from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
+
+SLICE = 50
+"""Past events that are judged before other callers have their turn."""
 
 
 class PolicyService:
@@ -105,6 +115,43 @@ class PolicyService:
                 )
                 for rule, matches in rules
             ),
+        )
+
+    async def policy_simulate(self, caller: Caller, call: Call, params: PolicySimulate) -> SimulationAnswer:
+        new = self._keeper.beside(params.text, params.source)
+        permissions, journal = self._s.permissions, self._s.journal
+        simulation = Simulation(permissions.policy, new, lambda agent: permissions.author(agent, None).agent_class)
+        since = Timestamp()
+        if params.since is not None:
+            since = parse_timestamp(params.since, parameter="since", head=self._s.state.head)
+        wanted = EventFilter(tags=TAGS, after=(since.seq or 1) - 1, since_at=since.at)
+        async for recorded in journal.events(wanted):
+            simulation.judge(recorded)
+            if recorded.seq % SLICE == 0:
+                await anyio.lowlevel.checkpoint()
+        changed = [
+            act for act in simulation.changed if not isinstance(permissions.verdict(caller, "list", act.path), Deny)
+        ]
+        return SimulationAnswer(
+            source=params.source,
+            events=simulation.events,
+            acts=simulation.acts,
+            counts=tuple(VerdictCount(old=old, new=to, acts=n) for (old, to), n in sorted(simulation.counts.items())),
+            changed=tuple(
+                SimulatedAct(
+                    old=act.old,
+                    new=act.new,
+                    agent=act.agent,
+                    action=act.action,
+                    path=act.path,
+                    first=show(act.seq),
+                    times=act.times,
+                    rule=act.rule,
+                    source=new.source_of(act.rule),
+                )
+                for act in changed[: params.limit]
+            ),
+            total=len(changed),
         )
 
     async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> PolicyReport:

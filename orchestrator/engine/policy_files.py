@@ -16,7 +16,7 @@ from orchestrator.core.errors import FileNotFound, OrchestratorError, PolicyInva
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.policies import Layer, PolicyFile, PolicyLoaded, PolicyRejected
 from orchestrator.core.ids import Checksum, Digest, WorkspacePath
-from orchestrator.core.policy.parse import PolicyText, parse_layers
+from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.text.unified_diff import Side, unified
@@ -170,6 +170,18 @@ class PolicyKeeper:
                 f"{WORKSPACE_FILE} {what}, and what a person said yes to before holds on: `orchestrator policy show` "
                 f"shows it, `orchestrator policy approve {waiting.text.digest}` takes it up"
             )
+
+    def beside(self, text: str, source: str) -> Policy:
+        """The policy that another file would make, in place of the state directory's or the workspace's own.
+
+        Raises PolicyInvalid.
+        """
+        layer: Layer = "workspace" if is_workspace_file(source) else "state"
+        beneath = ("system", "user") if layer == "state" else ("shipped", "system", "user", "state")
+        held = {text.layer: text for text in self.now.texts}
+        above = [held["workspace"]] if layer == "state" and "workspace" in held else []
+        texts = (*(held[each] for each in beneath if each in held), PolicyText(layer, source, text), *above)
+        return parse_layers(texts, self.files.shipped).guarding(self.files.own_state)
 
     def difference(self) -> str:
         """From the workspace's file that a person said yes to, to the whole of the one that waits."""

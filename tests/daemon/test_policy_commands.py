@@ -139,3 +139,37 @@ async def test_a_policy_is_checked_without_a_daemon_too(daemon: RunningDaemon) -
     assert "which the shipped default hides" in advice["message"]
     code, said = command(daemon, "policy", "check", write(daemon.base, 'name = "x"\n'))
     assert (code, said["problems"][0]["key"]) == (1, "default")
+
+
+async def test_past_events_are_judged_by_another_policy(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "docs").mkdir()
+    for name in ("docs/a.md", "b.txt"):
+        (daemon.workspace / name).write_text("a\n")
+    async with daemon.client("bob") as bob:
+        for name in ("docs/a.md", "b.txt"):
+            await bob.read_file(name)
+            await bob.write_file(name, "b\n", mode="append")
+        with pytest.raises(RemoteError):
+            await bob.read_file("x.pem")
+        await bob.delete_file("b.txt")
+        await bob.read_file("docs/a.md")
+    new = write(daemon.base, f'name = "x"\ndefault = "deny"\n{RULE}{READ_ALL}')
+    code, said = command(daemon, "policy", "simulate", "--policy", new)
+    assert code == 0, said
+    changed = [(act["old"], act["new"], act["action"], act["path"], act["rule"]) for act in said["changed"]]
+    assert changed == [
+        ("allow", "deny", "write", "docs/a.md", "docs"),
+        ("allow", "deny", "write", "b.txt", "default"),
+        ("deny", "allow", "read", "x.pem", "all"),
+        ("ask", "deny", "delete", "b.txt", "default"),
+    ]
+    counts = {(count["old"], count["new"]): count["acts"] for count in said["counts"]}
+    assert counts == {("allow", "allow"): 3, ("allow", "deny"): 2, ("deny", "allow"): 1, ("ask", "deny"): 1}
+    assert (said["events"], said["acts"], said["total"]) == (7, 7, 4)
+    _, later = command(daemon, "policy", "simulate", "--policy", new, "--since", said["changed"][2]["first"])
+    assert [act["path"] for act in later["changed"]] == ["x.pem", "b.txt"]
+    code, text = cli(daemon, "policy", "simulate", "--policy", new, "--limit", "1")
+    assert (code, "docs/a.md" in text, "x.pem" in text) == (0, True, False)
+    broken = write(daemon.base, 'name = "x"\n')
+    code, refused = command(daemon, "policy", "simulate", "--policy", broken)
+    assert (code, refused["code"]) == (1, "policy_invalid")

@@ -116,6 +116,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "policy_check": [{"text": ""}],
     "policy_show": [{}],
     "policy_explain": [{"action": "read", "path": PATH}],
+    "policy_simulate": [{"text": 'name = "x"\ndefault = "deny"\n'}],
     "policy_reload": [{}],
     "policy_approve": [{"digest": "sha256:" + "0" * 64}],
     "journal_query": [{}, {"path": PATH}, {"session": "{session}"}],

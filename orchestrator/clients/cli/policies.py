@@ -10,7 +10,7 @@ import click
 
 from orchestrator.api import locations
 from orchestrator.api import results as r
-from orchestrator.api.policies import POLICY_CHECK, FailedCase, PolicyCheck, PolicyReport, PolicyTested
+from orchestrator.api.policies import POLICY_CHECK, POLICY_SIMULATE, FailedCase, PolicyCheck, PolicyReport, PolicyTested
 from orchestrator.api.policy_files import DEFAULT, read_policies, shipped_policies
 from orchestrator.clients.cli.context import Command, Settings, echo, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
@@ -60,6 +60,19 @@ policy_check = OperationCommand(
     hide=("text", "source"),
     options=(click.Argument(["file"], metavar="FILE|-"),),
     prepare=_policy_text,
+)
+
+
+def _new_policy_text(settings: Settings, typed: dict[str, Any]) -> None:
+    name = typed.pop("policy")
+    typed |= {"text": text_of(name), "source": name}
+
+
+policy_simulate = OperationCommand(
+    POLICY_SIMULATE,
+    hide=("text", "source"),
+    options=(click.Option(["--policy"], metavar="FILE|-", required=True, help="The other policy."),),
+    prepare=_new_policy_text,
 )
 
 

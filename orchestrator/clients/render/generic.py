@@ -19,7 +19,7 @@ from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
 from orchestrator.api.history import Changes, PathChanged
-from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, RuleLine
+from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, RuleLine, SimulatedAct
 from orchestrator.api.session_operations import (
     LeaseInfo,
     OwnChange,
@@ -58,6 +58,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     a.AgentLine: "name, agent_class, token, read_only, expires_at",
     Problem: "line, key, message",
     FailedCase: "line, agent, action, path, expect, verdict, rule, source",
+    SimulatedAct: "old, new, agent, action, path, times, first, rule, source",
     FileLine: "layer, source, digest",
     RuleLine: "verdict, name, source, agents, actions, paths",
     ConsideredRule: "decides, matches, verdict, name, source",

@@ -1,0 +1,138 @@
+"""What another policy would have said of what happened: the acts of past events, judged by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from orchestrator.core.change import PathChange, PermissionCheck
+from orchestrator.core.errors import PathError
+from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.codec import tag_of
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.events.files import (
+    ChangeIntended,
+    ChangeRefused,
+    ContentSearched,
+    ContentShown,
+    DiffShown,
+    DirectoryListed,
+    FileRead,
+    ReadRefused,
+)
+from orchestrator.core.events.sessions import AgentClass
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath
+from orchestrator.core.paths import parse_path
+from orchestrator.core.policy.evaluate import evaluate
+from orchestrator.core.policy.rules import ACTIONS, Action, Allow, Answer, Deny, Policy, Request, Verdict
+
+_TELLING: tuple[type[Event], ...] = (
+    *(FileRead, ContentShown, DiffShown, ContentSearched, DirectoryListed, ReadRefused),
+    *(ChangeIntended, ChangeRefused, ApprovalRequested),
+)
+TAGS = tuple(tag_of(event) for event in _TELLING)
+"""The events with acts on paths."""
+
+_LISTS = ("list_files", "find_files", "file_info", "directory_stats")
+
+
+class ChangedVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """An act that another policy answers otherwise, and how often it was tried."""
+
+    seq: Seq  # of the first event
+    times: int
+    agent: AgentName
+    action: Action
+    path: WorkspacePath
+    old: Answer
+    new: Answer
+    rule: str  # that decides now
+
+
+class Simulation:
+    """Judges events as they come."""
+
+    def __init__(self, old: Policy, new: Policy, class_of: Callable[[AgentName], AgentClass]) -> None:
+        self._old, self._new, self._class_of = old, new, class_of
+        self.events = self.acts = 0
+        self.counts: dict[tuple[Answer, Answer], int] = {}
+        self._changed: dict[tuple[AgentName, PermissionCheck], ChangedVerdict] = {}
+
+    @property
+    def changed(self) -> tuple[ChangedVerdict, ...]:
+        """Every act that is answered otherwise, the earliest first."""
+        return tuple(self._changed.values())
+
+    def judge(self, recorded: Recorded) -> None:
+        """Take one event in; one of nobody's call tells nothing."""
+        agent, acts = recorded.origin.agent, tuple(acts_of(recorded.event))
+        if agent is None or not acts:
+            return
+        self.events += 1
+        for act in acts:
+            request = Request(agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory)
+            was, now = evaluate(self._old, request), evaluate(self._new, request)
+            old, new = _answer(was), _answer(now)
+            self.acts += 1
+            self.counts[old, new] = self.counts.get((old, new), 0) + 1
+            if old != new:
+                known = self._changed.get((agent, act))
+                self._changed[agent, act] = ChangedVerdict(
+                    seq=known.seq if known is not None else recorded.seq,
+                    times=known.times + 1 if known is not None else 1,
+                    agent=agent,
+                    action=act.action,
+                    path=act.path,
+                    old=old,
+                    new=new,
+                    rule=now.rule,
+                )
+
+
+def _answer(verdict: Verdict) -> Answer:
+    return "allow" if isinstance(verdict, Allow) else "deny" if isinstance(verdict, Deny) else "ask"
+
+
+def acts_of(event: Event) -> Iterator[PermissionCheck]:
+    """What policy was asked for an event, as far as the event tells.
+
+    Of a change that a person said yes to, the request tells it.
+    """
+    match event:
+        case FileRead(seen=seen) | ContentShown(seen=seen):
+            yield PermissionCheck("read", seen.path)
+        case DiffShown(path=path):
+            yield PermissionCheck("read", path)
+        case ContentSearched(seen=found):
+            yield from (PermissionCheck("search", seen.path) for seen in found)
+        case DirectoryListed(path=path):
+            yield PermissionCheck("list", path, directory=True)
+        case ReadRefused(path=path, operation=operation, rule=str()):
+            yield from _refused("list" if operation in _LISTS else "read", path)
+        case ApprovalRequested(permissions=permissions, renews=None):
+            yield from permissions
+        case ChangeRefused(rule=str(), details={"path": str(path), "action": str(action)}):
+            yield from _refused(action, path)
+        case ChangeIntended(provenance=why, paths=paths) if why.approval is None:
+            for change in paths:
+                if why.reverts:
+                    yield PermissionCheck("revert", change.path)
+                yield PermissionCheck(_action(change, paths), change.path, directory=change.directory is not None)
+        case _:
+            return
+
+
+def _action(change: PathChange, paths: tuple[PathChange, ...]) -> Action:
+    if not change.present:
+        return "move" if any(other.moved_from == change.path for other in paths) else "delete"
+    return "create" if change.before is None else "write"
+
+
+def _refused(action: str, path: str) -> Iterator[PermissionCheck]:
+    """An act that was refused; its path is as the caller wrote it, and may be none."""
+    try:
+        known = parse_path(path)
+    except PathError:
+        return
+    yield from (PermissionCheck(each, known) for each in ACTIONS if each == action)
