@@ -24,7 +24,7 @@ from orchestrator.api.policies import (
 )
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged
 from orchestrator.core.events.policies import WorkspacePolicyApproved
-from orchestrator.core.ids import AgentName, Timestamp, parse_timestamp, show
+from orchestrator.core.ids import AgentName, Seq, Timestamp, parse_timestamp, show
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
@@ -123,7 +123,9 @@ class PolicyService:
         simulation = Simulation(permissions.policy, new, lambda agent: permissions.author(agent, None).agent_class)
         since = Timestamp()
         if params.since is not None:
-            since = parse_timestamp(params.since, parameter="since", head=self._s.state.head)
+            since = parse_timestamp(
+                params.since, parameter="since", head=journal.head, start=self._s.state.registry.start or Seq(0)
+            )
         wanted = EventFilter(tags=TAGS, after=(since.seq or 1) - 1, since_at=since.at)
         async for recorded in journal.events(wanted):
             simulation.judge(recorded)

@@ -42,7 +42,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     expect: Answer
     agent: Annotated[str, Meta(extra={"check": _agent_problem})] = "class:cloud"
     agent_class: AgentClass | None = msgspec.field(name="class", default=None)  # of an agent that has a name
-    work: Literal["own", "others"] = "own"  # of a revert
+    work: Literal["own", "others"] = "others"  # of a revert the changes, of a delete or move the file
+    size: Annotated[int, Meta(ge=0)] | None = None  # in bytes; left out: not known
+    task: str = ""  # the title of the one that the agent works on
     rule: str = ""  # the one that is to decide
 
     @property
@@ -50,7 +52,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         """The act."""
         named, _, of = self.agent.partition("class:")
         kind = self.agent_class or msgspec.convert(of or "cloud", AgentClass)
-        return Request(named or "somebody", kind, self.action, parse_path(self.path), self.work == "others")
+        return Request(
+            agent=named or "somebody",
+            agent_class=kind,
+            action=self.action,
+            path=parse_path(self.path),
+            others_work=self.action in ("revert", "delete", "move") and self.work == "others",
+            size=self.size,
+            task=self.task,
+        )
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):

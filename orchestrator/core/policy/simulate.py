@@ -71,7 +71,9 @@ class Simulation:
             return
         self.events += 1
         for act in acts:
-            request = Request(agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory)
+            request = Request(
+                agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory, size=act.size
+            )
             was, now = evaluate(self._old, request), evaluate(self._new, request)
             old, new = _answer(was), _answer(now)
             self.acts += 1
