@@ -651,7 +651,7 @@ class OperationMethods:
     ) -> orchestrator.api.policies.SimulationAnswer:
         """Judge past events by another policy: what it would have answered otherwise.
 
-        since: From here on: '@N' or ISO 8601 (no zone: UTC).
+        since: From here on: '@N', '@start' or ISO 8601 (no zone: UTC).
         limit: Most acts that are named.
         """
 
