@@ -113,7 +113,9 @@ def acts_of(event: Event) -> Iterator[PermissionCheck]:
         case ReadRefused(path=path, operation=operation, rule=str()):
             yield from _refused("list" if operation in _LISTS else "read", path)
         case ApprovalRequested(permissions=permissions, renews=None):
-            yield from permissions
+            for check in permissions:
+                asked = check.others_work or check.action in ("delete", "move")  # for one's own nobody is asked
+                yield msgspec.structs.replace(check, others_work=asked)
         case ChangeRefused(rule=str(), details={"path": str(path), "action": str(action)}):
             yield from _refused(action, path)
         case ChangeIntended(provenance=why, paths=paths) if why.approval is None:
