@@ -106,6 +106,10 @@ class ApprovalService:
         except Denied as denial:
             await self._expire_due(approval, "policy_changed", denial.message)
             return
+        identity = self._s.state.identities.get(author.agent)
+        if identity is not None and identity.revoked:
+            await self._expire_due(approval, "policy_changed", f"{author.agent} was revoked after it had asked")
+            return
         conflict = self._s.state.pending.conflict(request.provenance.resolves or 0)
         if conflict is not None and conflict.state != "open":
             await self._expire_due(approval, "error", ConflictClosed(conflict).message)
@@ -176,6 +180,9 @@ class ApprovalService:
                 "base_changed",
                 f"{', '.join(changed[:MOST_NAMED])} changed while the request waited; nothing was changed",
             )
+            return
+        if item.after is None and here.held is None:
+            await self._expire_due(approval, "base_changed", f"{item.path} is gone already")
             return
         outcome: Apply | ConflictOutcome | None = None
         old, new = await self._s.contents.kept_text(item.before), await self._s.contents.kept_text(item.after)
