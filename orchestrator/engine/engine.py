@@ -89,6 +89,7 @@ class Engine:
         notes, contents = services.notes, services.contents
         observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
+        self.limits = services.limits
         self._leases, sets = Leases(services), ReadSets(services)
         answers = Answers(services)
         gate = ApproverGate(services.clock, services.entropy, notes, state.identities)

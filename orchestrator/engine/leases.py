@@ -24,7 +24,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.leases import Lease, release, reserve
-from orchestrator.core.policy.rules import OnLeaseOverlap
+from orchestrator.core.policy.profiles import OnLeaseOverlap
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 
@@ -144,7 +144,8 @@ class Leases:
         ]
 
     def _rule(self, caller: Caller) -> OnLeaseOverlap:
-        return "warn" if caller.is_person else self._s.permissions.policy.leases.on_overlap
+        own = self._s.permissions.profile(caller).on_overlap
+        return "warn" if caller.is_person else own or self._s.permissions.policy.leases.on_overlap
 
     # --- requests -----------------------------------------------------------------------
 
@@ -157,7 +158,8 @@ class Leases:
                 hint="Name what you will work on; a glob with '!' excepts from those before it.",
             )
         rules = self._s.permissions.policy.leases
-        limit = anyio.current_time() + (rules.max_wait_s if rules.on_overlap == "queue" else 0)
+        on_overlap = self._s.permissions.profile(caller).on_overlap or rules.on_overlap
+        limit = anyio.current_time() + (rules.max_wait_s if on_overlap == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
         while isinstance(outcome, tuple) and anyio.current_time() < limit:
             await self.free(partial(self._over, outcome), limit - anyio.current_time())
@@ -167,7 +169,7 @@ class Leases:
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
         names = ", ".join(_named(lease, self._globs(lease, caller)) for lease in outcome[:MOST_NAMED])
         message = f"reserved already: {names}{more}"
-        if rules.on_overlap == "deny":
+        if on_overlap == "deny":
             raise await self.refusal(caller, message, outcome)
         return a.LeaseAnswer(
             status="clash",

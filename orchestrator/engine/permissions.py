@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import anyio.lowlevel
 
 from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import Denied, PathError, escaped
-from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import asks_for_size, asks_for_task, evaluate, hidden_from_all
+from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
@@ -74,6 +76,10 @@ class Permissions:
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
         )
+
+    def profile(self, caller: Caller) -> Profile:
+        """What the caller may take at once and in a day, and how its changes are treated."""
+        return _profile(self.policy, caller.agent, caller.agent_class)
 
     def _size(self, path: WorkspacePath) -> int | None:
         """Of a file; None where it can't be seen, which its own refusal says."""
@@ -180,6 +186,11 @@ class Permissions:
         known = self._state.identities.get(name)
         agent_class = known.agent_class if known else "cloud"
         return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), transport="daemon")
+
+
+@lru_cache(maxsize=256)
+def _profile(policy: Policy, agent: AgentName, agent_class: AgentClass) -> Profile:
+    return profile_for(policy.profiles, agent, agent_class)
 
 
 def denied(action: Action, path: WorkspacePath, verdict: Deny) -> Denied:

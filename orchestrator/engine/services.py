@@ -16,6 +16,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import RecentVersions
 from orchestrator.engine.access import AccessGate
 from orchestrator.engine.contents import Contents
+from orchestrator.engine.limits import Limits
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.past_versions import PastVersions
@@ -127,6 +128,7 @@ class Services:
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.notes = Notes(journal)
         self.permissions = Permissions(policy, state, workspace, self.notes)
+        self.limits = Limits(self.permissions, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)

@@ -81,7 +81,7 @@ class Dispatcher:
     async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
         """One call to one reply line; `lines`, where it will go."""
         try:
-            result, notices = await self.respond(caller, request, lines)
+            result, notices = await self.respond(caller, request, lines, self.room(caller, UNBOUNDED))
         except OrchestratorError as error:
             return self.failed(request.id, error)
         reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
@@ -89,6 +89,14 @@ class Dispatcher:
         if len(line) > MAX_REPLY_BYTES:
             return self.failed(request.id, AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES))
         return line
+
+    def room(self, caller: Caller, room: AnswerSpace) -> AnswerSpace:
+        """The room of an answer to a caller, where its client gives it so much."""
+        return self._engine.limits.room(caller, room)
+
+    def switched_off(self, caller: Caller) -> frozenset[str]:
+        """The tools that the caller does not have, by policy."""
+        return self._engine.limits.switched_off(caller)
 
     async def respond(
         self, caller: Caller, request: Request, lines: LineStream | None = None, room: AnswerSpace = UNBOUNDED

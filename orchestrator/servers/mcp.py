@@ -134,15 +134,17 @@ class McpHandlers:
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        preamble = self._client_of(context).preamble
-        return types.ListToolsResult(tools=list(tools(preamble.toolset, structured=preamble.structured)))
+        client = self._client_of(context)
+        offered = tools(client.preamble.toolset, structured=client.preamble.structured)
+        off = self._dispatcher.switched_off(client.caller)
+        return types.ListToolsResult(tools=[tool for tool in offered if tool.name not in off])
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         name, client = params.name, self._client_of(context)
         caller, preamble = client.caller, client.preamble
-        room = _room(context, preamble)
+        room = self._dispatcher.room(caller, _room(context, preamble))
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset):

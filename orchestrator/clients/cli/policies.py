@@ -111,10 +111,14 @@ def _texts(settings: Settings, named: str) -> tuple[PolicyText, ...]:
     return (*operators, *((PolicyText("workspace", str(own), text_of(str(own))),) if own.exists() else ()))
 
 
+SHIPPED = ("default", "strict", "ask_all", "read_only", "local_models")
+
+
 @click.command("policy init", cls=Command)
+@click.option("--from", "base", type=click.Choice(SHIPPED), default="default", help="The shipped policy to extend.")
 @click.pass_obj
-def policy_init(settings: Settings) -> int:
-    """Write a policy of your own that extends the default, with comments."""
+def policy_init(settings: Settings, base: str) -> int:
+    """Write a policy of your own that extends a shipped one, with comments."""
     path = Path(settings.state_directory) / locations.POLICY_FILE
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = resources.files("policies").joinpath("own.toml.example").read_text(encoding="utf-8")
@@ -122,5 +126,5 @@ def policy_init(settings: Settings) -> int:
         path.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         raise PolicyExists(f"there is a policy at {escaped(str(path))}") from None
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text.replace('extends = "default"', f'extends = "{base}"'), encoding="utf-8")
     return settings.show(r.Done(message=f"written: {path}; edit it, then run `orchestrator policy reload`"))

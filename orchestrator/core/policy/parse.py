@@ -15,6 +15,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.events.policies import Layer
 from orchestrator.core.ids import Checksum, Digest
+from orchestrator.core.policy.profiles import Profile
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,
@@ -167,8 +168,11 @@ def _base(name: str, shipped: Mapping[str, str]) -> tuple[Policy | None, _Lists]
     """A shipped policy for others to be laid over, and its lists; none for a name that is none of theirs."""
     if name not in shipped:
         return None, {}
-    reader = _Reader(PolicyText("shipped", f"policies/{name}.toml", shipped[name]), NONE_SHIPPED)
-    policy, _ = reader.read({})
+    reader = _Reader(PolicyText("shipped", f"policies/{name}.toml", shipped[name]), shipped)
+    beneath, lists = _base(reader.extends, {known: text for known, text in shipped.items() if known != name})
+    policy, _ = reader.read(lists)
+    if policy is not None and beneath is not None:
+        policy = _on_top(policy, beneath, reader.given)
     return (msgspec.structs.replace(policy, extends=name) if policy is not None else None), reader.lists
 
 
@@ -235,7 +239,7 @@ class _Reader:
         return tuple(rules), sorted(self._tables.problems, key=lambda problem: problem.line)
 
     def _policy(self, table: Mapping[str, Any], lists: _Lists) -> Policy | None:
-        several = ("lists", "rule", "route", "reviewer")
+        several = ("lists", "rule", "route", "reviewer", "profile")
         whole = {key: value for key, value in table.items() if key not in (*_SINGLE, *several)}
         file = self._tables.table(_File, whole, known=(*_SINGLE, *several))
         single = {key: self._tables.table(kind, table.get(key, {}), key) for key, kind in _SINGLE.items()}
@@ -249,6 +253,8 @@ class _Reader:
             for at, route in self._tables.tables(Route, table, "route")
         )
         reviewers = self._reviewers(table)
+        profiles = tuple(profile for _, profile in self._tables.tables(Profile, table, "profile"))
+        self._names(profiles, "profile")
         if file is not None and "default" not in table and not file.extends:
             self._tables.wrong("is missing", "default")
         if file is None or self._tables.problems:
@@ -261,7 +267,7 @@ class _Reader:
             digest=Checksum(self.digest),
             source=self.source,
         )
-        return msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, **single)
+        return msgspec.structs.replace(policy, routes=routes, reviewers=reviewers, profiles=profiles, **single)
 
     # --- rules --------------------------------------------------------------------------
 
@@ -325,7 +331,7 @@ class _Reader:
         self._names(reviewers, "reviewer")
         return tuple(reviewers)
 
-    def _names(self, items: Iterable[Rule | ReviewerSettings], kind: str) -> None:
+    def _names(self, items: Iterable[Rule | ReviewerSettings | Profile], kind: str) -> None:
         """No two of a kind have one name."""
         seen: set[str] = set()
         for at, item in enumerate(items, 1):
@@ -339,6 +345,7 @@ def _on_top(policy: Policy, beneath: Policy, given: Set[str]) -> Policy:
     own = {rule.name for rule in policy.rules}
     inherited = tuple(rule for rule in beneath.rules if rule.name not in own)
     reviewers = {reviewer.name for reviewer in policy.reviewers}
+    profiles = {profile.name for profile in policy.profiles}
     return msgspec.structs.replace(
         policy,
         default=policy.default if "default" in given else beneath.default,
@@ -346,6 +353,7 @@ def _on_top(policy: Policy, beneath: Policy, given: Set[str]) -> Policy:
         sources=(*policy.sources, *(item for item in beneath.sources if item[0] not in own)),
         routes=(*policy.routes, *beneath.routes),
         reviewers=(*policy.reviewers, *(one for one in beneath.reviewers if one.name not in reviewers)),
+        profiles=(*policy.profiles, *(one for one in beneath.profiles if one.name not in profiles)),
         extends=beneath.extends,
         digest=_digest(policy, beneath.digest),
         **{name: getattr(beneath, name) for name in _SINGLE if name not in given},

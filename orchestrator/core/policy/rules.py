@@ -15,15 +15,14 @@ from msgspec import Meta
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
-from orchestrator.core.policy.tables import agent_problem, argument_problem, glob_problem, line_problem, name_problem
+from orchestrator.core.policy.profiles import OnLeaseOverlap, Profile
+from orchestrator.core.policy.tables import Agents, Name, argument_problem, glob_problem, line_problem, name_problem
 
 PERSON: Final = "person"
 """In a chain of reviewers: nobody is asked any more; a person resolves it."""
 
 Globs = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": glob_problem})]
-Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
 Arguments = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": argument_problem})]
-Name = Annotated[str, Meta(extra={"check": name_problem})]
 Line = Annotated[str, Meta(extra={"check": line_problem})]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
@@ -45,7 +44,6 @@ Timeout = Annotated[float, Meta(gt=0, le=3600)]
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
-OnLeaseOverlap = Literal["warn", "deny", "queue", "merge"]
 OnStale = Literal["allow", "review", "ask"]
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
@@ -256,6 +254,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()
+    profiles: tuple[Profile, ...] = ()
     digest: Checksum  # of the texts it was read from
     source: str  # the last of its files, as messages name it
     extends: str = ""  # the shipped policy whose rules hold too

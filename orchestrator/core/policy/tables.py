@@ -11,9 +11,10 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.sessions import AgentClass
@@ -116,7 +117,7 @@ class TableReader:
             self.wrong(f"{_quoted(value[item[0] - 1] if item else value)}: {message}", *place, *item)
             return
         for meta in get_args(kind):
-            checks: Mapping[str, Check] = (meta.extra or {}) if isinstance(meta, msgspec.Meta) else {}
+            checks: Mapping[str, Check] = (meta.extra or {}) if isinstance(meta, Meta) else {}
             if "check" in checks and (problem := checks["check"](value)):
                 self.wrong(f"{_quoted(value)}: {problem}", *place)
             for at, item in enumerate(value if "each" in checks else (), 1):
@@ -210,6 +211,10 @@ def glob_problem(glob: str) -> str | None:  # one return for each thing that git
         if flaw:
             return f"is no glob, with or without regard to case: {flaw}"
     return None
+
+
+Name = Annotated[str, Meta(extra={"check": name_problem})]
+Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
 
 
 def known_one(value: str, known: tuple[str, ...]) -> str | None:

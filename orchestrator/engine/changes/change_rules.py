@@ -41,13 +41,15 @@ class ChangeRules:
         return (NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"),)
 
     def asks(
-        self, plan: Apply, facts: Mapping[WorkspacePath, Facts], unseen: tuple[UnseenChange, ...]
+        self, caller: Caller, plan: Apply, facts: Mapping[WorkspacePath, Facts], unseen: tuple[UnseenChange, ...]
     ) -> tuple[NeedApproval, ...]:
         """What a person must say yes to."""
         edits, fit = self._permissions.policy.edits, plan.fit
         asks = list[NeedApproval]()
-        if not plan.reverts and RUNGS.index(fit.rung) > RUNGS.index(edits.lowest_rung):
-            reason = f"it fits as {fit.rung} (score {fit.score:g}), and below {edits.lowest_rung} a person decides"
+        own = self._permissions.profile(caller).lowest_rung or edits.lowest_rung
+        lowest = min(edits.lowest_rung, own, key=RUNGS.index)
+        if not plan.reverts and RUNGS.index(fit.rung) > RUNGS.index(lowest):
+            reason = f"it fits as {fit.rung} (score {fit.score:g}), and below {lowest} a person decides"
             asks.append(NeedApproval("edits.lowest_rung", reason))
         if unseen and edits.stale_reads != "allow":
             asks.append(NeedApproval("edits.stale_reads", unseen_in_words(unseen)))

@@ -213,7 +213,7 @@ class ChangePipeline:
         """All that a person must say yes to, unless one made the request."""
         if attempt.request.pre_approved:
             return ()
-        return (*attempt.asks, *self.rules.asks(plan, attempt.facts, attempt.provenance.unseen))
+        return (*attempt.asks, *self.rules.asks(attempt.request.caller, plan, attempt.facts, attempt.provenance.unseen))
 
     # --- outcomes -------------------------------------------------------------------
 

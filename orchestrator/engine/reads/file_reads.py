@@ -17,9 +17,11 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.paths import tags_of
+from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
 from orchestrator.core.text.encoding import Document
+from orchestrator.engine.access import Asks
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import quoted
@@ -96,6 +98,11 @@ class Reader:
                 entry, digest, data = required(present)
                 version, warned = entry.version, warnings(present)
             shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
+            if over := self._over_limit(caller, params, shown):
+                if self._s.permissions.profile(caller).over_limit == "refuse":
+                    raise over
+                asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
+                await access.confirm(version, digest, asks=asks)
             return await self._show(caller, call, params, shown, access.approval)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
@@ -141,6 +148,30 @@ class Reader:
             return "secret"
         return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
 
+    def _over_limit(self, caller: Caller, params: p.ReadFile, shown: Shown) -> OverLimit | None:
+        """The refusal of a read that asks for more than the caller's profile lets it read at once."""
+        profile, document = self._s.permissions.profile(caller), shown.document
+        if not profile.limits_reads or document is None:
+            return None
+        start, total = params.start, document.line_count
+        lines = document.lines[start - 1 : total if params.end is None else params.end]
+        fits = profile.first_lines(lines)
+        if fits >= len(lines):
+            return None
+        by_lines = profile.max_read_lines is not None and len(lines) > profile.max_read_lines
+        most = (profile.max_read_lines if by_lines else profile.max_read_bytes) or 0
+        asked = len(lines) if by_lines else size_of(lines)
+        what, name = ("lines", "max_read_lines") if by_lines else ("bytes", "max_read_bytes")
+        at = f', at="{params.at}"' if params.at is not None else ""
+        follow = f"read_file(path={quoted(shown.path)}, start={start}, end={start + fits - 1}{at})"
+        return OverLimit(
+            f"{escaped(shown.path)}: {asked} {what} are asked for, and {caller.agent} may read {most} at once",
+            hint=f"Read a part: {follow}. search_content finds lines by what they hold.",
+            limit=f"profile.{profile.name}.{name}",
+            most=most,
+            asked=asked,
+        )
+
     async def _show(
         self, caller: Caller, call: Call, params: p.ReadFile, shown: Shown, approval: Seq | None
     ) -> r.FileText:
@@ -154,7 +185,9 @@ class Reader:
         if start > max(total, 1):
             raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
-        last = fit(document.lines, start, wanted, params.max_tokens, numbers=numbers)
+        profile = self._s.permissions.profile(caller)
+        tokens = min(params.max_tokens, profile.max_answer_tokens or params.max_tokens)
+        last = fit(document.lines, start, wanted, tokens, numbers=numbers)
         room = call.room.framed(escaped(path), escaped(path))  # in the head and in the next call
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = document.lines[start - 1 : last]
@@ -182,6 +215,8 @@ class Reader:
         follow = None
         if last < total and (end is None or last < wanted):
             asked = f', at="{show(version)}"' if params.at is not None else ""
+            if profile.limits_reads:
+                asked = f", end={last + profile.first_lines(document.lines[last:total])}{asked}"
             follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
         return r.FileText(
             path=path,

@@ -12,7 +12,8 @@ from orchestrator.core.policy.rules import Action, Allow, Answer, Deny, NeedAppr
 from orchestrator.core.policy.tables import Problem
 
 POLICIES = Path(__file__).parents[3] / "policies"
-SHIPPED = {name: (POLICIES / f"{name}.toml").read_text("utf-8") for name in ("default", "read_only")}
+NAMES = ("default", "read_only", "strict", "ask_all", "local_models")
+SHIPPED = {name: (POLICIES / f"{name}.toml").read_text("utf-8") for name in NAMES}
 
 
 def problems_of(text: str, source: str) -> list[Problem]:
@@ -20,7 +21,7 @@ def problems_of(text: str, source: str) -> list[Problem]:
 
 
 def load(name: str) -> Policy:
-    return parse_policy((POLICIES / name).read_text("utf-8"), source=name)
+    return parse_policy((POLICIES / name).read_text("utf-8"), source=name, shipped=SHIPPED)
 
 
 DEFAULT = load("default.toml")
@@ -48,8 +49,9 @@ def answer(
     agent_class: AgentClass = "cloud",
     others_work: bool = False,
     directory: bool = False,
+    size: int | None = None,
 ) -> Answer:
-    request = Request(agent, agent_class, action, WorkspacePath(path), others_work, directory)
+    request = Request(agent, agent_class, action, WorkspacePath(path), others_work, directory, size=size)
     match evaluate(policy, request):
         case Allow():
             return "allow"
