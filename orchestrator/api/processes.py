@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -101,7 +102,7 @@ def _lock_holders() -> list[int]:
 
 def hidden(root: str) -> bool:
     """Whether a daemon serves a workspace that no process here is: one of another container, or `/proc` hides it."""
-    return os.path.isdir("/proc/self") and _is_locked(root) and serving(root) is None
+    return sys.platform == "linux" and _is_locked(root) and serving(root) is None
 
 
 def _is_locked(path: str) -> bool:

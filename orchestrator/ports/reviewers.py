@@ -136,6 +136,9 @@ FAILURES: Final = {failure.code: failure for failure in _FAILURES}
 class Reviewer(Protocol):
     """One reviewer that the policy can name."""
 
+    def asked(self, request: ReviewRequest) -> ReviewUsage:
+        """What the record of a request says before it is answered: the model, and the hash of what is sent."""
+
     async def review(self, request: ReviewRequest) -> ReviewReply:
         """Ask. Raises ReviewFailure, whatever went wrong; may be cancelled."""
 

@@ -47,11 +47,18 @@ class CheckedReviewer:
         self._budget = Budget(settings, clock)
         self._places = anyio.CapacityLimiter(settings.max_concurrent)
 
+    def asked(self, request: ReviewRequest) -> ReviewUsage:
+        """The model that policy names, and the hash of the redacted request."""
+        return self._asked(RedactedRequest(request))
+
+    def _asked(self, redacted: RedactedRequest) -> ReviewUsage:
+        hashed = hashlib.sha256(msgspec.json.encode(redacted.shown)).hexdigest()
+        return ReviewUsage(model=self._settings.model, prompt_hash=hashed)
+
     async def review(self, request: ReviewRequest) -> ReviewReply:
         """Ask, and ask once more where the answer can't be used. Raises ReviewFailure, with no secret in it."""
         redacted = RedactedRequest(request)
-        asked = hashlib.sha256(msgspec.json.encode(redacted.shown)).hexdigest()
-        reservation = Reservation(ReviewUsage(prompt_hash=asked))
+        reservation = Reservation(self._asked(redacted))
         try:
             async with self._places:
                 self._budget.reserve(reservation)
@@ -101,7 +108,7 @@ def _answer_text(given: Mapping[str, Any]) -> str:
 
 def _sum(one: ReviewUsage, other: ReviewUsage) -> ReviewUsage:
     return ReviewUsage(
-        model=other.model,
+        model=other.model or one.model,
         prompt_hash=other.prompt_hash or one.prompt_hash,
         input_tokens=one.input_tokens + other.input_tokens,
         output_tokens=one.output_tokens + other.output_tokens,

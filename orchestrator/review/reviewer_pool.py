@@ -16,6 +16,7 @@ from anyio.abc import Process
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
+from orchestrator.core.events.conflicts import ReviewUsage
 from orchestrator.core.policy.rules import HumanSettings, Policy, ProgramSettings, ReviewerSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
@@ -58,6 +59,10 @@ class Reviewers(Mapping[str, Reviewer]):
 
 class HumanReviewer:
     """Calls nobody: the conflict waits in the list until a person resolves it, or its time is up."""
+
+    def asked(self, request: ReviewRequest) -> ReviewUsage:
+        """A person is no model, and is sent nothing."""
+        return ReviewUsage()
 
     async def review(self, request: ReviewRequest) -> ReviewReply:
         """Until cancelled: a person answers by `orchestrator conflicts resolve`, which ends the review."""

@@ -43,6 +43,9 @@ class Scripted:
     def __init__(self, name: str, acts: list[Act], asked: Path) -> None:
         self._name, self._acts, self._asked = name, acts, asked
 
+    def asked(self, request: ReviewRequest) -> ReviewUsage:
+        return ReviewUsage(model="scripted-1", prompt_hash="0f" * 32)
+
     async def review(self, request: ReviewRequest) -> ReviewReply:
         with self._asked.open("ab") as asked:
             asked.write(msgspec.json.encode({"reviewer": self._name, **msgspec.to_builtins(request)}) + b"\n")

@@ -143,15 +143,21 @@ async def test_a_program_resolves_a_conflict(base: Path) -> None:
 async def test_a_failure_carries_what_it_took_and_what_it_was_asked(base: Path) -> None:
     spent = {"model": "large-1", "input_tokens": 900, "output_tokens": 40}
     bad = json.dumps({"verdict": "no such word", "usage": spent})
-    with backed(base, route("bad", "silent") + program("bad", bad) + program("silent", "")) as daemon:
+    with backed(
+        base, route("bad", "silent") + program("bad", bad) + program("silent", "") + 'model = "named"\n'
+    ) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await conflict(alice, bob)
             told, silent = await follow(person, "review_failed", seen=2)
+            requests = await follow(person, "review_requested", seen=2)
     assert told["code"] == "review_reply_invalid"
     used = told["usage"]
     assert (used["model"], used["input_tokens"], used["output_tokens"]) == ("large-1", 1800, 80)  # asked once more
     assert len(used["prompt_hash"]) == len(silent["usage"]["prompt_hash"]) == 64
-    assert silent["usage"].get("model", "") == ""
+    assert silent["usage"]["model"] == "named"
+    asked = [request["asked"] for request in requests]
+    assert [said["prompt_hash"] for said in asked] == [used["prompt_hash"], silent["usage"]["prompt_hash"]]
+    assert [said.get("model") for said in asked] == [None, "named"]
 
 
 async def test_the_shipped_plugins_resolve_additions_and_log_changes(base: Path) -> None:

@@ -15,6 +15,7 @@ from orchestrator.core.events.conflicts import (
     ConflictSides,
     ReviewAnswered,
     ReviewFailed,
+    ReviewUsage,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.engine.changes.facts import RenameTracker
@@ -60,6 +61,9 @@ class MovedClock:
 
 class Silent:
     """Never answers."""
+
+    def asked(self, request: ReviewRequest) -> ReviewUsage:
+        return ReviewUsage()
 
     async def review(self, request: ReviewRequest) -> ReviewReply:
         await anyio.sleep_forever()

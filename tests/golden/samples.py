@@ -203,6 +203,7 @@ SAMPLES: tuple[Event, ...] = (
         reviewer="careful",
         route="code",
         deadline=1_700_000_600_000,
+        asked=c.ReviewUsage(model="big-1", prompt_hash="0f" * 32),
     ),
     c.ReviewAnswered(
         review=Seq(49),

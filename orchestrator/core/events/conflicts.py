@@ -184,6 +184,7 @@ class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
     reviewer: str
     route: str
     deadline: int  # ms since the epoch
+    asked: ReviewUsage = ReviewUsage()  # the model, as policy names it, and the hash of the question
 
 
 class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):

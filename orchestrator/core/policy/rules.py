@@ -174,6 +174,7 @@ class ProgramSettings(
     name: Name
     argv: Arguments
     env: Variables = ()  # names of variables that `up` passes on for the program; the daemon has none of them
+    model: Line = ""  # that it asks, for the record of each request; its answer says which it was
     timeout_s: Timeout = 120.0  # for one review, its repair included
     max_concurrent: Annotated[int, Meta(ge=1, le=64)] = 2
     max_tokens: Tokens = 0  # of one review, as the reviewer says

@@ -27,6 +27,7 @@ from orchestrator.core.events.conflicts import (
     ReviewFailed,
     ReviewRejected,
     ReviewRequested,
+    ReviewUsage,
     Verdict,
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended
@@ -101,6 +102,7 @@ class Review(msgspec.Struct, frozen=True, omit_defaults=True):
     verdict: Verdict | None = None
     proposal: Digest | None = None
     code: str = ""  # why it failed
+    asked: ReviewUsage = ReviewUsage()
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -344,7 +346,7 @@ def _reviewed(reviews: tuple[Review, ...], seq: Seq, event: ReviewEvent) -> tupl
     changes: dict[str, object]
     match event:
         case ReviewRequested():
-            return (*reviews, Review(seq, event.reviewer, event.route, event.deadline))
+            return (*reviews, Review(seq, event.reviewer, event.route, event.deadline, asked=event.asked))
         case ReviewAnswered(ignored=""):
             changes = {"verdict": event.verdict, "proposal": event.proposal, "current": event.current}
             changes["state"] = "answered"

@@ -135,7 +135,14 @@ class Reviewing:
 
     async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
-        event = ReviewRequested(conflict=conflict.seq, reviewer=reviewer, route=route.name, deadline=deadline)
+        known, question = self._reviewers.get(reviewer), await self._views.request(conflict)
+        event = ReviewRequested(
+            conflict=conflict.seq,
+            reviewer=reviewer,
+            route=route.name,
+            deadline=deadline,
+            asked=known.asked(question) if known is not None and question is not None else ReviewUsage(),
+        )
         (recorded,) = await self._s.notes.append(Origin(cause=conflict.seq), (conflict.stream, event))
         self._spawn(conflict, recorded.seq, partial(self._call, conflict.seq, recorded.seq, route.deadline_s))
 
@@ -259,7 +266,7 @@ def _failed(
         code=code,
         message=escaped(message[:MOST_MESSAGE])[:MOST_MESSAGE],
         hint=hint or NOT_APPLIED,
-        usage=usage or ReviewUsage(),
+        usage=usage or review.asked,
     )
 
 
