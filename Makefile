@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKSPACE ?= $(CURDIR)
 REPO ?= $(CURDIR)
 
-.PHONY: help up stop test check demo bench soak load e2e docs lock format clean
+.PHONY: help up stop test check demo bench soak load e2e conformance docs lock format clean
 
 help: ## what there is
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -56,6 +56,9 @@ load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs t
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents
+
+conformance: $(STAMP) ## the official scenarios of MCP, over HTTP and stdio; needs npm
+	$(BIN)/python -m tests.end_to_end.conformance
 
 docs: $(STAMP) ## write what is generated: tables of the documents, the Python client's stub, constant answers
 	$(BIN)/python -m tests.docs.write
