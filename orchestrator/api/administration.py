@@ -70,11 +70,27 @@ class ApprovalsShow(p.Params, frozen=True):
     cursor: p.Cursor = None
 
 
+_PERSONS = {p.OPERATOR_ONLY: True}
+
+
 class Approve(p.Approving, frozen=True):
+    """With one of the last three the yes is also a grant: such acts of the agent go without asking for a while."""
+
     approval: ApprovalText
-    unseen: Annotated[
-        bool, Meta(description="Approve also what was not shown to you.", extra_json_schema={p.OPERATOR_ONLY: True})
+    unseen: Annotated[bool, Meta(description="Approve also what was not shown to you.", extra_json_schema=_PERSONS)] = (
+        False
+    )
+    for_session: Annotated[
+        bool, Meta(description="The same acts, as long as its session lasts.", extra_json_schema=_PERSONS)
     ] = False
+    pattern: Annotated[
+        p.GlobText | None,
+        Meta(description="The same acts on what this glob names; default: on its paths.", extra_json_schema=_PERSONS),
+    ] = None
+    ttl_s: Annotated[
+        Annotated[int, Meta(ge=1, le=30 * 86_400)] | None,
+        Meta(description="For so many seconds; default 28800 (8 hours).", extra_json_schema=_PERSONS),
+    ] = None
 
 
 class Deny(p.Approving, frozen=True):

@@ -11,6 +11,7 @@ from typing import Literal
 from orchestrator.api import (
     administration,
     conflicts,
+    grants,
     history,
     journal_checks,
     journal_operations,
@@ -225,6 +226,7 @@ MODULES = (
     session_operations,
     conflicts,
     administration,
+    grants,
     policies,
     journal_operations,
     journal_checks,

@@ -103,6 +103,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     base: str | None = None
     same_symbol: tuple[str, ...] = ()
     approval: str | None = None
+    grants: tuple[str, ...] = ()  # by which a person allowed what policy asks about; of `approve`, what it gave
     regions: tuple[RegionLines, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False

@@ -5,6 +5,7 @@ from typing import Literal
 
 import orchestrator.api.administration
 import orchestrator.api.conflicts
+import orchestrator.api.grants
 import orchestrator.api.history
 import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
@@ -539,6 +540,9 @@ class OperationMethods:
         self,
         approval: str | int,
         unseen: bool = False,
+        for_session: bool = False,
+        pattern: str | None = None,
+        ttl_s: int | None = None,
         *,
         approver: str | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
@@ -547,6 +551,9 @@ class OperationMethods:
         approver: The approver code.
         approval: '@N' of the request.
         unseen: Approve also what was not shown to you.
+        for_session: The same acts, as long as its session lasts.
+        pattern: The same acts on what this glob names; default: on its paths.
+        ttl_s: For so many seconds; default 28800 (8 hours).
         """
 
     async def deny(
@@ -622,6 +629,23 @@ class OperationMethods:
 
         approver: The approver code.
         new_code: One of your own; default: a random one.
+        """
+
+    async def grants_list(self) -> orchestrator.api.grants.GrantList:
+        """What people let agents do without asking again."""
+
+    async def grant_revoke(
+        self,
+        grant: str | int,
+        reason: str = "",
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.Done:
+        """Take a grant back: the agent is asked about again.
+
+        approver: The approver code.
+        grant: '@N' of the grant.
+        reason: Why, in a few words.
         """
 
     async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.policies.PolicyReport:

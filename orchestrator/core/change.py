@@ -78,6 +78,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     supersedes: Seq | None = None  # a conflict that it answers
     resolves: Seq | None = None  # a conflict that a person or reviewer resolves with it
     approval: Seq | None = None  # the granted request that it carries out
+    grants: tuple[Seq, ...] = ()  # those that allowed what policy asks about
+    accepted_by: str | None = None  # who said yes to it, where it is a reviewer's proposal
     unseen: FromContent[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
 
     def without_reason(self) -> Provenance:

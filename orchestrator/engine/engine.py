@@ -13,6 +13,7 @@ from orchestrator.api import history, journal_operations, policies, session_oper
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.framing import FeedEvent, Subscribe
+from orchestrator.api.grants import GRANT_REVOKE, GRANTS_LIST
 from orchestrator.api.journal_checks import (
     JOURNAL_CHECKPOINT,
     JOURNAL_REBUILD,
@@ -45,6 +46,7 @@ from orchestrator.engine.conflicts.review_queue import Reviewing
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.grants import GrantService
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
@@ -98,7 +100,8 @@ class Engine:
         self._recovery = Recovery(services, observer)
         self._importer = importer = BatchImporter(services, observer)
         self._watching = Watching(observer, importer, watcher)
-        self._approvals = ApprovalService(services, pipeline, gate)
+        self._grants = GrantService(services, gate)
+        self._approvals = ApprovalService(services, pipeline, gate, self._grants)
         proposals, attributions = Proposals(services, pipeline, checker), Attributions(journal, contents)
         rebaser = Rebaser(services, observer, renames)
         conflicts = ConflictViews(services, answers.diffs, rebaser, attributions)
@@ -174,6 +177,8 @@ class Engine:
             handled_by(admin.APPROVER_CREATE, administration.approver_create),
             handled_by(admin.APPROVER_OPEN, administration.approver_open),
             handled_by(admin.APPROVER_RESET, administration.approver_reset),
+            handled_by(GRANTS_LIST, self._grants.grants_list),
+            handled_by(GRANT_REVOKE, self._grants.grant_revoke),
             handled_by(policies.POLICY_CHECK, policy.policy_check),
             handled_by(policies.POLICY_SHOW, policy.policy_show),
             handled_by(policies.POLICY_EXPLAIN, policy.policy_explain),
@@ -241,6 +246,7 @@ class Engine:
         await self.lifecycle.close_left()
         await self._recovery.run()
         await self._leases.expire()
+        await self._grants.expire()
         await self._importer.scan()
         await self._approvals.resume()
         await self._reviewing.resume()
@@ -255,9 +261,10 @@ class Engine:
         while True:
             moved = self._s.state_changes.next()
             try:
-                due = min(filter(None, (await self._approvals.expire(), await self._leases.expire())), default=None)
+                ends = (await self._approvals.expire(), await self._leases.expire(), await self._grants.expire())
+                due = min(filter(None, ends), default=None)
             except OrchestratorError as error:
-                self._log.error("approvals and leases could not be checked for their end", error=error.message)
+                self._log.error("approvals, leases and grants could not be checked for their end", error=error.message)
                 due = None
             await self._s.state_changes.until(moved, due)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import anyio.lowlevel
+import msgspec
 
 from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import Denied, PathError, escaped
@@ -17,17 +19,26 @@ from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApp
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.notes import Notes
+from orchestrator.ports.machine import Clock
 from orchestrator.ports.workspace import Workspace
 
 SLICE = 20
 """Acts of one change that are judged before other callers have their turn."""
 
 
+class Asked(NamedTuple):
+    """What becomes of several acts that policy does not deny."""
+
+    asks: tuple[NeedApproval, ...]  # a person must say yes to these
+    grants: tuple[Seq, ...]  # by these it was said already
+
+
 class Permissions:
     """The policy as it is now, and what it says of an act."""
 
-    def __init__(self, policy: Policy, state: State, workspace: Workspace, notes: Notes) -> None:
+    def __init__(self, policy: Policy, state: State, workspace: Workspace, notes: Notes, clock: Clock) -> None:
         self.policy, self._state, self._workspace, self._notes = policy, state, workspace, notes
+        self._clock = clock
         self._titles: dict[SessionId, tuple[Seq, str]] = {}
 
     def verdict(
@@ -46,7 +57,16 @@ class Permissions:
         request = self.request(
             caller, action, path, others_work=others_work, directory=directory, size=size, is_git=is_git
         )
-        return evaluate(self.policy, request)
+        verdict = evaluate(self.policy, request)
+        return self._granted(request, caller.session) or verdict if isinstance(verdict, NeedApproval) else verdict
+
+    def _granted(self, request: Request, session: SessionId) -> Allow | None:
+        """By a grant of who may still approve there."""
+        for grant in self._state.grants.covering(request, session, self._clock.now_ms()):
+            approving = Request(grant.added.by, "person", "approve", request.path, directory=request.directory)
+            if isinstance(evaluate(self.policy, approving), Allow):
+                return Allow(grant.rule, grant.seq)
+        return None
 
     def request(
         self,
@@ -145,9 +165,9 @@ class Permissions:
         for check in checks:
             self._check(caller, check, on_disk=False)
 
-    async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> tuple[NeedApproval, ...]:
+    async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> Asked:
         """What a person must say yes to. Raises Denied."""
-        asks = []
+        asks, grants = [], dict[Seq, None]()
         await self.learn_task(caller.session)  # of who calls it is known; this may be a change granted later
         for number, check in enumerate(checks, 1):
             if number % SLICE == 0:
@@ -155,7 +175,19 @@ class Permissions:
             verdict = self._check(caller, check, on_disk=True)
             if isinstance(verdict, NeedApproval):
                 asks.append(verdict)
-        return tuple(asks)
+            elif verdict.grant is not None:
+                grants[verdict.grant] = None
+        return Asked(tuple(asks), tuple(grants))
+
+    def asked_about(self, caller: Caller, checks: Iterable[PermissionCheck]) -> tuple[PermissionCheck, ...]:
+        """Those of the acts that a rule asks about, granted or not, as policy judges them. Raises Denied."""
+        asked = []
+        for check in checks:
+            verdict = self._check(caller, check, on_disk=True)
+            if isinstance(verdict, NeedApproval) or verdict.grant is not None:
+                judged = self.request(caller, check.action, check.path, others_work=check.others_work)
+                asked.append(msgspec.structs.replace(check, others_work=judged.others_work))
+        return tuple(asked)
 
     def _check(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Allow | NeedApproval:
         return self.permit(

@@ -96,7 +96,8 @@ class PolicyService:
         path, permissions = self._s.paths.either(params.path), self._s.permissions
         who = permissions.author(AgentName(params.agent), None) if params.agent else caller
         verdict = permissions.verdict(who, params.action, path, on_disk=True)
-        rules = considered(permissions.policy, permissions.request(who, params.action, path))
+        request = permissions.request(who, params.action, path)
+        rules = considered(permissions.policy, request)
         return Explanation(
             agent=who.agent,
             agent_class=who.agent_class,
@@ -114,6 +115,17 @@ class PolicyService:
                     decides=rule.name == verdict.rule,
                 )
                 for rule, matches in rules
+            )
+            + tuple(
+                ConsideredRule(
+                    name=grant.rule,
+                    source=f"{grant.added.by}, {grant.added.session or 'any session'}",
+                    verdict="allow",
+                    matches=True,
+                    decides=grant.rule == verdict.rule,
+                )
+                for grant in self._s.state.grants
+                if grant.covers(request)
             ),
         )
 

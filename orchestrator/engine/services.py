@@ -10,6 +10,7 @@ import anyio.abc
 
 from orchestrator.core.errors import OrchestratorError, WorkspaceMoved
 from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.sessions import AgentRevoked, SessionClosed
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.state import State
@@ -38,7 +39,8 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 
 
 class StateChanges:
-    """Wakes those that wait for an event about a file, an approval, a conflict or a lease."""
+    """Wakes those that wait for an event about a file, an approval, a conflict, a lease or a grant, or an end of who
+    may have one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -46,7 +48,8 @@ class StateChanges:
 
     def apply(self, recorded: Recorded) -> None:
         """Wake them, if the event is about one."""
-        if recorded.stream.startswith(("approval:", "conflict:", "file:", "lease:")):
+        about = recorded.stream.startswith(("approval:", "conflict:", "file:", "lease:", "grant:"))
+        if about or isinstance(recorded.event, SessionClosed | AgentRevoked):
             moved, self._moved = self._moved, anyio.Event()
             moved.set()
 
@@ -127,7 +130,7 @@ class Services:
         self.parser, self.workers = parser, workers
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.notes = Notes(journal)
-        self.permissions = Permissions(policy, state, workspace, self.notes)
+        self.permissions = Permissions(policy, state, workspace, self.notes, clock)
         self.limits = Limits(self.permissions, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.contents = Contents(journal, state.encodings, self.workers)

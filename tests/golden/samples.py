@@ -44,6 +44,8 @@ WHY = Provenance(
     supersedes=Seq(4),
     resolves=Seq(7),
     approval=Seq(5),
+    grants=(Seq(60),),
+    accepted_by="person:ada",
     unseen=(UNSEEN,),
 )
 FIT = Fit(
@@ -233,6 +235,18 @@ SAMPLES: tuple[Event, ...] = (
     y.PolicyRejected(source="/state/policy.toml", digest=Checksum(A), message="line 3: defualt: unknown key"),
     y.WorkspacePolicyApproved(digest=B, by="ada"),
     s.AgentTokenRotated(name=AGENT, token_hash="0e" * 32, expires_at=1_800_000_000_000, former_until=1_700_000_000_000),
+    c.GrantAdded(
+        agent=AGENT,
+        globs=("migrations/**",),
+        actions=("create", "write"),
+        expires_at=1_700_028_800_000,
+        approval=Seq(30),
+        by="person:ada",
+        session=SESSION,
+        others_work=True,
+    ),
+    c.GrantRevoked(grant=Seq(60), by="person:ada", reason="the migration is done"),
+    c.GrantExpired(grant=Seq(60), cause="session_ended"),
 )
 
 GROWN: tuple[Event, ...] = (

@@ -106,6 +106,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "approvals_show": [{"approval": "{approval}"}],
     "approve": [{"approval": "{approval}"}],
     "deny": [{"approval": "{approval}"}],
+    "grants_list": [{}],
+    "grant_revoke": [{"grant": "{approval}"}],
     "agent_add": [{"name": "eve"}],
     "agent_rotate": [{"name": "eve"}],
     "agent_revoke": [{"name": "eve"}],

@@ -34,6 +34,7 @@ INTERRUPTED = 130
 GROUPS = {
     "agent": "Who may call, and with which token.",
     "approver": "The code that a person decides with.",
+    "grants": "What people let agents do without asking again.",
     "conflicts": "Changes that could not be applied.",
     "lease": "Who works where: paths that somebody reserved for a while.",
     "policy": "What agents may do.",

@@ -84,6 +84,8 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
         span = f"{first}-{last}" if last > first else f"{first}"
         yield f"merged: {escaped(place.path)}:{span} {place.rule}: {escaped(place.why)}"
     yield from (f"warning: {escaped(for_people(warning))}" for warning in answer.warnings)
+    if answer.grants:
+        yield f"  By grant {', '.join(answer.grants)}: orchestrator grants list"
     if answer.status == "waiting" and answer.approval:
         yield f"  A person decides: orchestrator approvals show {answer.approval}"
     if answer.status == "conflict" and answer.conflict:

@@ -18,6 +18,7 @@ from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
+from orchestrator.api.grants import GrantInfo, GrantList
 from orchestrator.api.history import Changes, PathChanged
 from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, RuleLine, SimulatedAct
 from orchestrator.api.session_operations import (
@@ -38,6 +39,7 @@ from orchestrator.core.policy.tables import Problem
 EMPTY: dict[type[r.Result], str] = {
     a.Approvals: "nothing waits for an approval",
     a.Agents: "no agent is known",
+    GrantList: "no grant holds",
     Conflicts: "no conflict is open",
     r.History: "no version is known",
     Changes: "nothing has changed",
@@ -56,6 +58,7 @@ ALONE: dict[type[r.Result], str] = {
 COLUMNS: dict[type[msgspec.Struct], str] = {
     a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
     a.AgentLine: "name, agent_class, token, read_only, expires_at",
+    GrantInfo: "grant, agent, actions, globs, session|any session, expires_at, by, approval",
     Problem: "line, key, message",
     FailedCase: "line, agent, action, path, expect, verdict, rule, source",
     SimulatedAct: "old, new, agent, action, path, times, first, rule, source",

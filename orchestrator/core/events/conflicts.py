@@ -14,7 +14,8 @@ from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, checksum_of
 from orchestrator.core.content import Region, ThreeWay
 from orchestrator.core.events.base import Event, Outcome
-from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
+from orchestrator.core.ids import AgentName, Checksum, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.policy.rules import Action
 
 
 class ConflictSides(ThreeWay[Digest | None], frozen=True, kw_only=True):
@@ -135,6 +136,37 @@ class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     approval: Seq
     cause: ExpiryCause
     message: Redactable[str] = ""
+
+
+class GrantAdded(Event, frozen=True, kw_only=True, tag="grant_added"):
+    """A person turned a yes into a rule: until it ends, these acts of an agent go without asking, where policy asks."""
+
+    agent: AgentName
+    globs: tuple[str, ...]
+    actions: tuple[Action, ...]
+    expires_at: int  # ms since the epoch
+    approval: Seq  # the request that the yes was for
+    by: str
+    session: SessionId | None = None  # in this one alone, and no longer than that
+    others_work: bool = False  # reverts of others' work, too
+
+
+class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant_revoked"):
+    """A person took a grant back."""
+
+    grant: Seq
+    by: str
+    reason: Redactable[str] = ""
+
+
+GrantEnd = Literal["timeout", "session_ended", "agent_revoked"]
+
+
+class GrantExpired(Event, frozen=True, kw_only=True, tag="grant_expired"):
+    """A grant's time is over, its session ended, or its agent's token was revoked."""
+
+    grant: Seq
+    cause: GrantEnd
 
 
 Verdict = Literal["current", "proposed", "content", "reject"]

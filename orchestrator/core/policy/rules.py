@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, Rung
 from orchestrator.core.events.sessions import AgentClass
-from orchestrator.core.ids import Checksum, WorkspacePath
+from orchestrator.core.ids import Checksum, Seq, WorkspacePath
 from orchestrator.core.policy.profiles import OnLeaseOverlap, Profile
 from orchestrator.core.policy.tables import Agents, Name, argument_problem, glob_problem, line_problem, name_problem
 
@@ -80,6 +80,7 @@ class Allow(msgspec.Struct, frozen=True, tag="allow"):
     """Go ahead."""
 
     rule: str
+    grant: Seq | None = None  # a person's, where the policy asks
 
 
 class NeedApproval(msgspec.Struct, frozen=True, tag="ask"):

@@ -15,6 +15,7 @@ import msgspec
 
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.grants import Grants
 from orchestrator.core.ids import Seq
 from orchestrator.core.leases import Leases
 from orchestrator.core.projections.base import Projection
@@ -28,7 +29,7 @@ from orchestrator.core.projections.sessions import Sessions
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
-    version: ClassVar[str] = "9"
+    version: ClassVar[str] = "11"
     """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class State:
         self.sessions = Sessions(self.registry, self.pending)
         self.identities = Identities()
         self.leases = Leases()
+        self.grants = Grants()
         self.encodings = Encodings()
         self.policies = Policies()
         self.projections: dict[str, Projection] = {

@@ -15,7 +15,7 @@ from orchestrator.core.conflicts.resolution import ConflictClosed
 from orchestrator.core.decisions.commands import Rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.errors import CallerError, Denied, NothingToChange
-from orchestrator.core.events.base import Origin
+from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalExpired,
@@ -33,6 +33,7 @@ from orchestrator.engine.changes.effects import new_blobs
 from orchestrator.engine.changes.pipeline import ChangePipeline, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import required
+from orchestrator.engine.grants import GrantService, stream_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.workspace import ChangedMeanwhile
@@ -46,12 +47,12 @@ MOST_NAMED = 5
 class ApprovalService:
     """Answers to changes that wait, and what follows from them."""
 
-    def __init__(self, services: Services, pipeline: ChangePipeline, gate: ApproverGate) -> None:
-        self._s, self._pipeline, self._gate = services, pipeline, gate
+    def __init__(self, services: Services, pipeline: ChangePipeline, gate: ApproverGate, grants: GrantService) -> None:
+        self._s, self._pipeline, self._gate, self._grants = services, pipeline, gate, grants
         self._answers, self._rules, self.inbox = pipeline.answers, pipeline.rules, ApprovalInbox(services)
 
     async def approve(self, caller: Caller, call: Call, params: Approve) -> r.ChangeAnswer:
-        unseen = ""
+        unseen, added = "", tuple[Recorded, ...]()
         async with self._answering(caller, params) as approval:
             now = self._s.clock.now_ms()
             if approval.request.expires_at <= now:
@@ -66,11 +67,15 @@ class ApprovalService:
                     digest=approval.request.digest,
                     unseen=bool(unseen),
                 )
-                await self._s.notes.append(caller.origin(call), (approval.stream, granted))
+                grant = await self._grants.wanted(caller, params, approval)
+                wider = ((stream_of(grant), grant),) if grant is not None else ()
+                added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
                 if not approval.of_read:
                     await self._apply(approval)
         answer = await self._answers.of(approval.seq, shows=partial(self.inbox.shows, caller))
-        return msgspec.structs.replace(answer, warnings=(*filter(None, (unseen,)), *answer.warnings))
+        given = tuple(show(recorded.seq) for recorded in added)
+        warned = (*filter(None, (unseen,)), *answer.warnings)
+        return msgspec.structs.replace(answer, warnings=warned, grants=(*answer.grants, *given))
 
     async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
         async with self._answering(caller, params) as approval:

@@ -225,6 +225,7 @@ class Answers:
                 for changed in event.paths
             ),
             approval=show(why.approval) if why.approval else None,
+            grants=tuple(map(show, why.grants)),
             warnings=warnings or (event.fit.warnings if shown else ()),
             unseen=unseen_texts(why.unseen, shows),
         )

@@ -98,13 +98,13 @@ class ChangePipeline:
         if request.preview:
             await locks.aclose()  # nothing is changed, and to decide may take long
         permissions = command.required_permissions(facts)
-        asks = await self._s.permissions.asks(caller, permissions)
+        asked = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self.decide(command, facts)
         sized = self.rules.sized(permissions, outcome, facts)
         if sized is not permissions:
-            permissions, asks = sized, await self._s.permissions.asks(caller, sized)
-        provenance = await self._provenance(command, request, outcome, supersedes)
+            permissions, asked = sized, await self._s.permissions.asks(caller, sized)
+        provenance = await self._provenance(command, request, outcome, supersedes, asked.grants)
         if request.resolves is None and not request.pre_approved:
             outcome = held_for_review(
                 outcome,
@@ -122,7 +122,7 @@ class ChangePipeline:
             facts=facts,
             provenance=provenance,
             permissions=permissions,
-            asks=(*asks, *self.rules.uncovers(caller, command.paths)),
+            asks=(*asked.asks, *self.rules.uncovers(caller, command.paths)),
             crossing=crossing,
             shows=shows,
         )
@@ -182,7 +182,12 @@ class ChangePipeline:
             }
 
     async def _provenance(
-        self, command: Command, request: ChangeRequest, outcome: Apply | ConflictOutcome, supersedes: Seq | None
+        self,
+        command: Command,
+        request: ChangeRequest,
+        outcome: Apply | ConflictOutcome,
+        supersedes: Seq | None,
+        grants: tuple[Seq, ...],
     ) -> Provenance:
         session = self._s.state.sessions.get(request.caller.session)
         unseen: tuple[UnseenChange, ...] = ()
@@ -196,6 +201,7 @@ class ChangePipeline:
             reverts=outcome.reverts,
             supersedes=supersedes,
             resolves=request.resolves,
+            grants=grants,
             unseen=unseen,
         )
 

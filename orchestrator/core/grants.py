@@ -1,0 +1,132 @@
+"""Grants: what a person allowed an agent for a while, where policy would ask each time. They never lift a deny."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import msgspec
+
+from orchestrator.core.change import PermissionCheck
+from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped
+from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.conflicts import GrantAdded, GrantExpired, GrantRevoked
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.policy.evaluate import Matcher
+from orchestrator.core.policy.protected import literal
+from orchestrator.core.policy.rules import Request, Rule
+from orchestrator.core.policy.tables import glob_problem
+from orchestrator.core.projections.base import Projection
+
+
+class Grant(msgspec.Struct, frozen=True, dict=True):
+    """One that neither was revoked nor expired."""
+
+    seq: Seq
+    at: int  # ms since the epoch
+    added: GrantAdded
+
+    @property
+    def rule(self) -> str:
+        """What verdicts name it."""
+        return f"grant {show(self.seq)}"
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        """Its globs, ready to match as those of an allow rule: in every spelling of a path, or not at all."""
+        added = self.added
+        return Matcher((Rule(name="grant", agents=("*",), actions=added.actions, paths=added.globs, verdict="allow"),))
+
+    def names(self, path: WorkspacePath, *, directory: bool = False) -> bool:
+        """Whether its globs name a path, whoever asks."""
+        return bool(self._matcher.matching(path, directory=directory))
+
+    def covers(self, request: Request) -> bool:
+        """Whether it allows this act, in whatever session."""
+        added = self.added
+        return (
+            request.action in added.actions
+            and request.agent == added.agent
+            and (added.others_work or not request.others_work)
+            and self.names(request.path, directory=request.directory)
+        )
+
+
+class Grants(Projection):
+    """The grants that hold. Folds have no clock: who uses one asks for its time, too."""
+
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({GrantAdded, GrantRevoked, GrantExpired})
+    _grants: dict[Seq, Grant]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of: dict[AgentName, list[Grant]] = {}
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(tuple(self._grants.values()))
+
+    def need(self, seq: Seq) -> Grant:
+        """Raises VersionUnknown."""
+        if (grant := self._grants.get(seq)) is None:
+            raise VersionUnknown(f"{show(seq)} is no grant that holds", hint="`orchestrator grants list` names them.")
+        return grant
+
+    def covering(self, request: Request, session: SessionId | None, now_ms: int) -> Iterator[Grant]:
+        """Those that allow an act in a session now, oldest first. Cost: the agent's grants."""
+        for grant in self._of.get(AgentName(request.agent), ()):
+            added = grant.added
+            if added.expires_at > now_ms and added.session in (None, session) and grant.covers(request):
+                yield grant
+
+    def apply(self, recorded: RecordedLike) -> None:
+        match recorded.event:
+            case GrantAdded() as added:
+                self._grants[recorded.seq] = Grant(recorded.seq, recorded.at, added)
+            case GrantRevoked(grant=seq) | GrantExpired(grant=seq):
+                self._grants.pop(seq, None)
+            case _:
+                return
+        self.index()
+
+    def index(self) -> None:
+        self._of = {}
+        for grant in self._grants.values():
+            self._of.setdefault(grant.added.agent, []).append(grant)
+
+
+def grant_for(
+    asked: Sequence[PermissionCheck],
+    *,
+    agent: AgentName | None,
+    pattern: str | None,
+    session: SessionId | None,
+    expires_at: int,
+    approval: Seq,
+    by: str,
+) -> GrantAdded:
+    """What turns the yes to one request into a rule: for the acts that policy asked about, on their paths or a glob.
+
+    Raises ParameterInvalid where no rule asked, or the glob names not all that was asked about.
+    """
+    if not asked or agent is None:
+        why = f"no rule of the policy asks about {show(approval)} now, so there is nothing to grant"
+        raise ParameterInvalid("approval", why, hint="Approve it alone.")
+    if pattern is not None and (problem := glob_problem(pattern)):
+        raise ParameterInvalid("pattern", f"'{escaped(pattern)}': {problem}")
+    grant = GrantAdded(
+        agent=agent,
+        globs=(pattern,) if pattern is not None else tuple(dict.fromkeys(literal(check.path) for check in asked)),
+        actions=tuple(dict.fromkeys(check.action for check in asked)),
+        expires_at=expires_at,
+        approval=approval,
+        by=by,
+        session=session,
+        others_work=any(check.others_work for check in asked),
+    )
+    tried = Grant(approval, 0, grant)
+    beside = next((check.path for check in asked if not tried.names(check.path, directory=check.directory)), None)
+    if beside is not None:
+        why = f"'{escaped(pattern or '')}' does not name {escaped(beside)}, which {show(approval)} is about"
+        raise ParameterInvalid("pattern", why)
+    return grant
