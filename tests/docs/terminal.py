@@ -14,11 +14,11 @@ ANSWER_S = 60
 _LOOP = 'trap : INT; while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
 _END = re.compile(rb"\x1e(\d+)\r?\n\Z")
 _CODE = re.compile(r"(?:shown this once|approver code): +(\S+)")
-_PROMPT = b"Approver code: "
+_PROMPT, _QUESTION = b"Approver code: ", b"? [y/N]: "
 
 
 class Terminal:
-    """Runs one command after the other; types the approver code where it is asked for."""
+    """Runs one command after the other; types the approver code where it is asked for, and yes to a question."""
 
     def __init__(self, folder: Path, env: dict[str, str], *, code: str = "") -> None:
         self._master, slave = os.openpty()
@@ -50,13 +50,16 @@ class Terminal:
         """
         left, at = list(answers), 0
         os.write(self._commands, command.encode() + b"\n")
-        written, asked = b"", 0
+        written, asked, agreed = b"", 0, 0
         while (end := _END.search(written)) is None:
             assert readable(self._master, ANSWER_S), f"no answer to {command!r} after {written!r}"
             written += os.read(self._master, 65536)
             if written.count(_PROMPT) > asked:
                 asked += 1
                 os.write(self._master, self._code.encode() + b"\n")
+            if written.count(_QUESTION) > agreed:
+                agreed += 1
+                os.write(self._master, b"y\n")
             if left and (found := written.find(left[0][0].encode(), at)) >= 0:
                 at = found + len(left[0][0])
                 typed = left.pop(0)[1]
