@@ -113,7 +113,12 @@ class Daemon:
             await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(
-                services.notes, services.state, services.entropy, services.clock, uid=os.getuid()
+                services.notes,
+                services.state,
+                services.entropy,
+                services.clock,
+                engine.lifecycle,
+                uid=os.getuid(),
             )
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, authenticator, dispatcher, workspace=self._config.workspace)

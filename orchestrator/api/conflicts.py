@@ -17,6 +17,7 @@ class ListConflicts(p.Params, frozen=True):
     limit: Annotated[int, Meta(description="Most conflicts in one answer.", ge=1, le=100)] = 20
     cursor: p.Cursor = None
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=500, le=10_000_000)] = 20_000
+    contents: Annotated[bool, Meta(description="false: only what waits, without contents and diffs.")] = True
 
 
 class Party(r.Result, frozen=True, kw_only=True):

@@ -472,6 +472,7 @@ class OperationMethods:
         limit: int = 20,
         cursor: str | None = None,
         max_tokens: int = 20000,
+        contents: bool = True,
     ) -> orchestrator.api.conflicts.Conflicts:
         """The changes that could not be applied and wait: base, current and proposed content of each.
 
@@ -479,6 +480,7 @@ class OperationMethods:
         limit: Most conflicts in one answer.
         cursor: `cursor` of the last answer.
         max_tokens: Token budget.
+        contents: false: only what waits, without contents and diffs.
         """
 
     async def resolve_conflict(

@@ -75,17 +75,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     client_call_id: str | None = None
     started_us: int | None = None  # by the clock's ticks, at its arrival
     room: AnswerSpace = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
+    details: CallDetails = CallDetails(operation="")
+    """What the journal keeps of the call itself; made of the others."""
+
+    def __post_init__(self) -> None:
+        name, arguments = self.operation.name, arguments_of(self.params)
+        details = CallDetails(operation=name, arguments=arguments, started_us=self.started_us)
+        msgspec.structs.force_setattr(self, "details", details)
 
     @property
     def request_id(self) -> str | None:
         return getattr(self.params, "request_id", None)
-
-    @property
-    def details(self) -> CallDetails:
-        """What the journal keeps of the call itself."""
-        return CallDetails(
-            operation=self.operation.name, arguments=arguments_of(self.params), started_us=self.started_us
-        )
 
     @property
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""Calls: each is answered once by its operation's handler, and a refusal is in the journal before it is answered."""
+"""Calls: each is answered once by its operation's handler, and in the journal before it is answered."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ from orchestrator.engine.limits import TooManyCalls
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
+from orchestrator.engine.shown import ShownAnswers
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
@@ -67,7 +68,7 @@ def handlers_of(*rows: tuple[str, Handler]) -> dict[str, Handler]:
 class CallService:
     """Every call of every transport."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # made once, by the engine
         self,
         services: Services,
         handlers: Mapping[str, Handler],
@@ -78,10 +79,11 @@ class CallService:
         lifecycle: SessionLifecycle,
         renames: RenameTracker,
         policies: PolicyKeeper,
+        shown: ShownAnswers,
     ) -> None:
         self._s, self._handlers, self._policies = services, handlers, policies
         self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
-        self._renames = renames
+        self._renames, self._shown = renames, shown
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
 
     async def answer(self, caller: Caller, call: Call) -> Result:
@@ -96,13 +98,16 @@ class CallService:
             if not call.operation.operator_only:
                 self._s.check_in_place()
             await self._s.permissions.learn_task(caller.session)
-            if call.request_id is not None:
-                return await self._once(caller, call, call.request_id)
-            return await self._handle(caller, call)
+            if call.operation.writes or not call.operation.operator_only:
+                await self._lifecycle.begin(caller)
+            with self._shown.following(call):
+                result = await (self._once if call.request_id is not None else self._handle)(caller, call)
+                await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
             if not error.journalled:
                 await self._note_refusal(caller, call, error)
             raise
+        return result
 
     async def _handle(self, caller: Caller, call: Call) -> Result:
         self._s.limits.admit(caller, call)
@@ -132,8 +137,9 @@ class CallService:
         )
         await self._s.notes.note(origin, (stream, event))
 
-    async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
+    async def _once(self, caller: Caller, call: Call) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
+        request_id = call.request_id or ""
         key, digest = (caller.agent, request_id), call.digest
         while (running := self._running.get(key)) is not None:
             if running[0] != digest:

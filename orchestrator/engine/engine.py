@@ -65,6 +65,7 @@ from orchestrator.engine.record.subscriptions import Follower
 from orchestrator.engine.record.verification import CheckpointSigner, Verification
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
+from orchestrator.engine.shown import ShownAnswers
 from orchestrator.logs import logger
 from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
@@ -209,6 +210,7 @@ class Engine:
             lifecycle=self.lifecycle,
             renames=renames,
             policies=policy_keeper,
+            shown=ShownAnswers(services, self.lifecycle),
         )
 
     @asynccontextmanager
@@ -280,4 +282,5 @@ class Engine:
 
     async def follow(self, caller: Caller, params: Subscribe) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
         """Where a feed starts, and its events from there on, without end. Raises as `Follower.follow`."""
+        await self.lifecycle.begin(caller)
         return await self._follower.follow(caller, params, partial(self.calls.check_authorized, caller))

@@ -41,14 +41,16 @@ class Notes:
             AppendBatch(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin, blobs)
         )
 
-    async def note(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> None:
-        """Append what an answer does not depend on: while the journal can take nothing, reads go on without it."""
+    async def note(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> bool:
+        """Append what an answer does not depend on. False: the journal can take nothing now; reads go on without it."""
         try:
             await self.append(origin, *events, blobs=blobs)
         except (DiskFull, WritesStopped) as error:
             if not self.unrecorded:
                 self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)
             self.unrecorded += 1
+            return False
+        return True
 
     async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
         """As `note`, in the stream of the caller's session: what an answer showed."""

@@ -14,7 +14,7 @@ from orchestrator.api import session_operations as a
 from orchestrator.core.errors import CallerError, DiskFull, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.paths import entry_rank
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
@@ -211,6 +211,9 @@ class SessionLifecycle:
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
         self._connections = Counter[SessionId]()
+        self._begun: set[SessionId] = set()
+        self._connected: dict[SessionId, SessionOpened] = {}
+        """Of people who have not begun to work in the session: what will say that it opened."""
         self._log = logger("engine")
 
     async def close_left(self) -> None:
@@ -220,7 +223,7 @@ class SessionLifecycle:
             await self._notes.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
 
     async def opened(self, caller: Caller, client: str) -> None:
-        """Note that a session opened, or was resumed."""
+        """A session has a connection. An agent's opens with it, a person's with its first call: see `begin`."""
         self._connections[caller.session] += 1
         event = SessionOpened(
             session=caller.session,
@@ -230,17 +233,37 @@ class SessionLifecycle:
             asserted=caller.asserted,
             client=escaped(client)[:200],
         )
-        await self._note(caller, event)
+        if not caller.is_person or caller.session not in self._begun:
+            self._connected[caller.session] = event
+        if not caller.is_person:
+            await self.begin(caller)
+
+    async def begin(self, caller: Caller) -> None:
+        """Note that a session opened, or was resumed, before its first own event.
+
+        What people only look up about the daemon (its status, what waits) is no work in a session.
+        """
+        event = self._connected.pop(caller.session, None)
+        if event is not None:
+            self._begun.add(caller.session)
+            await self._note(caller, event)
+
+    def agent_of(self, session: SessionId) -> AgentName | None:
+        """Whose session it is, also before it is in the journal; None if there is none."""
+        known = self._sessions.get(session) or self._connected.get(session)
+        return known.agent if known is not None else None
 
     async def closed(self, caller: Caller) -> None:
-        """Note that a session closed, if that was its last connection."""
+        """Note that a session closed, if that was its last connection, and it had opened."""
         self._gate.end_session(caller)
         self._connections[caller.session] -= 1
         if self._connections[caller.session]:
             return
         del self._connections[caller.session]
         self._noticer.forget(caller.session)
-        await self._note(caller, SessionClosed(session=caller.session))
+        if self._connected.pop(caller.session, None) is None:
+            self._begun.discard(caller.session)
+            await self._note(caller, SessionClosed(session=caller.session))
 
     async def catch_up(self) -> None:
         """Before a call: note what could not be noted, in order."""

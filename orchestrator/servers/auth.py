@@ -16,6 +16,7 @@ from orchestrator.core.projections.identities import Agent
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.notes import Notes
+from orchestrator.engine.sessions import SessionLifecycle
 from orchestrator.ports.machine import Clock, Entropy
 
 UNNAMED = AgentName("unnamed")
@@ -28,9 +29,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 class Authenticator:
     """Knows the identities; lets a name without a token in only for the daemon's own uid."""
 
-    def __init__(self, notes: Notes, state: State, entropy: Entropy, clock: Clock, *, uid: int) -> None:
+    def __init__(
+        self, notes: Notes, state: State, entropy: Entropy, clock: Clock, lifecycle: SessionLifecycle, *, uid: int
+    ) -> None:
         self._notes, self._state, self._entropy, self._clock, self._uid = notes, state, entropy, clock, uid
         self._connections = count(1)
+        self._lifecycle = lifecycle
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
     async def authenticate(self, preamble: Preamble, peer_uid: int, pid: int = 0) -> Caller:
@@ -107,12 +111,13 @@ class Authenticator:
                 return SessionId(f"s-{self._entropy.bytes(6).hex()}")
             named = hashlib.sha256(f"{agent}\0{preamble.login}".encode("utf-8", "surrogatepass"))
             return SessionId(f"s-{named.hexdigest()[:LOGIN_DIGITS]}")
-        session = self._state.sessions.get(SessionId(preamble.session))
-        if session is None:
+        session = SessionId(preamble.session)
+        holder = self._lifecycle.agent_of(session)
+        if holder is None:
             raise SessionUnknown(f"there is no session {escaped(preamble.session)}")
-        if session.agent != agent:
+        if holder != agent:
             raise SessionNotYours(f"the session {preamble.session} is another agent's")
-        return session.id
+        return session
 
 
 def _login(uid: int) -> str:

@@ -99,9 +99,12 @@ class Inside:
         """Come in by the transport, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, transport="rpc", agent=agent)
         services = self.services
-        authenticator = Authenticator(services.notes, services.state, services.entropy, services.clock, uid=os.getuid())
+        lifecycle = self._engine.lifecycle
+        authenticator = Authenticator(
+            services.notes, services.state, services.entropy, services.clock, lifecycle, uid=os.getuid()
+        )
         caller = await authenticator.authenticate(preamble, os.getuid())
-        await self._engine.lifecycle.opened(caller, "test")
+        await lifecycle.opened(caller, "test")
         return Within(self._dispatcher, caller)
 
     @property

@@ -159,6 +159,8 @@ def everywhere(daemon: RunningDaemon) -> None:
     assert socket.answer()["result"] == {"path": "a.txt", "lines": 2}
     socket.call("count_lines", pth="a.txt")
     assert socket.answer()["error"]["data"]["details"]["nearest"] == "path"
+    socket.call("journal_query", kind="answer_shown")
+    assert [entry["operation"] for entry in socket.answer()["result"]["entries"]] == ["count_lines"]
     socket.close()
 
     mcp = Talk(daemon, "alice", "mcp")

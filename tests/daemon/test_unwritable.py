@@ -30,6 +30,7 @@ async def test_it_answers_while_nothing_can_be_written(daemon: RunningDaemon) ->
     (daemon.workspace / "a.txt").write_text("a\n")
     # No file may grow, the log neither: it is on the same full disk as the journal.
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, NO_LIMIT))
+    command(daemon, "open", "a.txt")  # the first that is to be noted
     for _ in range(2):
         code, reported = command(daemon, "status")
         assert (code, reported["health"]["state"]) == (0, "writes_stopped"), reported

@@ -91,7 +91,7 @@ SAMPLES: tuple[Event, ...] = (
         left_out=1,
         tokens=80,
     ),
-    f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=SEEN),
+    f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=(SEEN,)),
     f.ReadRefused(operation="read_file", path=EscapedPath(".env"), code="denied", message="no", rule="secrets"),
     f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
     f.ContentShown(session=SESSION, seen=SEEN),
@@ -247,6 +247,14 @@ SAMPLES: tuple[Event, ...] = (
     ),
     c.GrantRevoked(grant=Seq(60), by="person:ada", reason="the migration is done"),
     c.GrantExpired(grant=Seq(60), cause="session_ended"),
+    f.AnswerShown(
+        operation="await_change",
+        status="still_waiting",
+        ids=(Seq(26), Seq(24)),
+        paths=(EscapedPath("src/a.py"),),
+        more=3,
+        seen=(SEEN,),
+    ),
 )
 
 GROWN: tuple[Event, ...] = (

@@ -37,7 +37,7 @@ _TIMES = frozenset(("at", "since", "lastModified", "took_us", "expires_at"))
 _SEQS = frozenset(
     (
         *("change", "approval", "previous", "base", "version", "base_version", "current_version", "conflict"),
-        *("reverts", "supersedes", "settles", "renews", "from_version", "to_version", "newest"),
+        *("reverts", "supersedes", "settles", "renews", "from_version", "to_version", "newest", "ids"),
     )
 )
 

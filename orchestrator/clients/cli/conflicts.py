@@ -34,7 +34,12 @@ class MarkersLeft(
     """The edited file still has a conflict marker."""
 
 
-conflicts_list = OperationCommand(c.LIST_CONFLICTS, hide=("conflict", "max_tokens"))
+def _as_printed(settings: Settings, typed: dict[str, Any]) -> None:
+    """A list for people has no contents, so none is asked for: they would count as read."""
+    typed["contents"] = settings.json
+
+
+conflicts_list = OperationCommand(c.LIST_CONFLICTS, hide=("conflict", "max_tokens", "contents"), prepare=_as_printed)
 
 
 @click.command("conflicts show", cls=Command)

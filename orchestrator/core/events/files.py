@@ -81,7 +81,20 @@ class DiffShown(Event, frozen=True, kw_only=True, tag="diff_shown"):
     path: WorkspacePath
     from_version: Seq
     to_version: Seq
-    seen: SeenLines | None = None
+    seen: tuple[SeenLines, ...] = ()  # of the newer version; of a diff of the tree, of each file
+
+
+class AnswerShown(Event, frozen=True, kw_only=True, tag="answer_shown"):
+    """A caller was shown an answer that no other event records: a preview, a list, a state, a wait."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
+
+    operation: str
+    status: str = ""  # of a change: preview, waiting, conflict …
+    ids: tuple[Seq, ...] = ()  # events and versions that it named
+    paths: tuple[EscapedPath, ...] = ()  # that it named
+    more: int = 0  # ids and paths that it named besides
+    seen: tuple[SeenLines, ...] = ()  # lines of files that it showed
 
 
 class ReadRefused(Refusal, frozen=True, kw_only=True, tag="read_refused"):

@@ -11,6 +11,7 @@ from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import OUTSIDE, Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import (
+    AnswerShown,
     ChangeApplied,
     ContentSearched,
     ContentShown,
@@ -97,7 +98,8 @@ class Sessions(Projection):
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown, NoticeShown),
+            *(SessionOpened, SessionClosed, NoticeShown),
+            *(AnswerShown, ContentShown, FileRead, ContentSearched, DiffShown),
             *(ApprovalRequested, ConflictFound, ChangeApplied, ExternalChange, TaskBegun, TaskEnded),
         }
     )
@@ -143,11 +145,9 @@ class Sessions(Projection):
                 self._close(closed)
             case ContentShown(session=shown_to, seen=seen):
                 self._show(self._sessions.get(shown_to), seen)
-            case ContentSearched(seen=all_seen):
+            case ContentSearched(seen=all_seen) | DiffShown(seen=all_seen) | AnswerShown(seen=all_seen):
                 for seen in all_seen:
                     self._show(session, seen)
-            case DiffShown(seen=SeenLines() as seen):
-                self._show(session, seen)
             case NoticeShown(session=notified, paths=paths):
                 for notice in paths:
                     self._notify(notified, notice)

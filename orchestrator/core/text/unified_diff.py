@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from orchestrator.core.text.regions import hull, merged
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -116,6 +118,42 @@ def cut(text: str, max_lines: int) -> tuple[str, bool]:
     if len(rows) <= max_lines or not rows[max_lines]:
         return text, False
     return "\n".join(rows[:max_lines]) + "\n", True
+
+
+class ShownFile(msgspec.Struct):
+    """What a diff shows of one file: both names as its headers have them, and lines by their 1-based numbers."""
+
+    old_name: str
+    new_name: str = ""
+    old: list[tuple[int, str]] = []
+    new: list[tuple[int, str]] = []
+
+
+def shown_files(diff: str) -> Iterator[ShownFile]:
+    """The lines of both texts that a diff of ours shows, also one that was cut. A rename's old name is in no header."""
+    file, source = ShownFile(""), ""
+    old = new = old_left = new_left = 0
+    for row in diff.split("\n"):
+        if old_left > 0 or new_left > 0:
+            if row[:1] in (" ", "-"):
+                file.old.append((old, row[1:]))
+                old, old_left = old + 1, old_left - 1
+            if row[:1] in (" ", "+"):
+                file.new.append((new, row[1:]))
+                new, new_left = new + 1, new_left - 1
+        elif (hunk := _HUNK.match(row)) is not None:
+            old, old_left = int(hunk[1]), int(hunk[2] or 1)
+            new, new_left = int(hunk[3]), int(hunk[4] or 1)
+        elif row.startswith("rename from "):
+            source = f"a/{row.removeprefix('rename from ')}"
+        elif row.startswith("--- "):
+            if file.old_name:
+                yield file
+            file, source = ShownFile(source or row[4:].rstrip("\t")), ""
+        elif row.startswith("+++ "):
+            file.new_name = row[4:].rstrip("\t")
+    if file.old_name:
+        yield file
 
 
 def _ended(side: Side) -> Sequence[str]:

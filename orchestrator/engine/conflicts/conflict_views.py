@@ -78,7 +78,8 @@ class ConflictViews:
             if conflict is None:
                 continue
             whole = only is not None and caller.is_person
-            info, cost = _within(await self._info(caller, conflict, whole=whole), params.max_tokens, whole=whole)
+            info = await self._info(caller, conflict, whole=whole, contents=params.contents)
+            info, cost = _within(info, params.max_tokens, whole=whole)
             if len(shown) == params.limit or (shown and spent + cost > params.max_tokens):
                 more = shown[-1].conflict
                 return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted, cursor=more)
@@ -86,7 +87,7 @@ class ConflictViews:
             spent += cost
         return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted)
 
-    async def _info(self, caller: Caller, conflict: Conflict, *, whole: bool) -> ConflictInfo:
+    async def _info(self, caller: Caller, conflict: Conflict, *, whole: bool, contents: bool) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
         route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
@@ -112,10 +113,10 @@ class ConflictViews:
         )
         here = self._s.permissions.readable(caller, found.path)
         readable = here and all(self._s.permissions.readable(caller, name) for name in found.names)
-        current = await self._s.contents.kept_text(found.sides.current) if here else None
+        current = await self._s.contents.kept_text(found.sides.current) if here and contents else None
         reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
-        return await self._with_content(info, conflict, whole=whole) if readable else info
+        return await self._with_content(info, conflict, whole=whole) if readable and contents else info
 
     async def _with_content(self, info: ConflictInfo, conflict: Conflict, *, whole: bool) -> ConflictInfo:
         found = conflict.found

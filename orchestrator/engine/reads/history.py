@@ -134,7 +134,7 @@ class Historian:
             path=path,
             from_version=left.seq,
             to_version=right.seq,
-            seen=seen if right.digest and fitting.shown and right.seq else None,
+            seen=(seen,) if right.digest and fitting.shown and right.seq else (),
         )
         await self._s.notes.note_shown(caller, call, event)
         return r.Diff(

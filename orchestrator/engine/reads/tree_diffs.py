@@ -86,7 +86,7 @@ class TreeDiffs:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.notes.note_shown(caller, call, *page.events)
+        await self._s.notes.note_shown(caller, call, page.event())
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=warned)
 
     async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
@@ -199,8 +199,7 @@ class Page:
         self._spent = 0
         self._texts: list[str] = []
         self._files: list[r.FileDiff] = []
-        self.events = [DiffShown(path=ROOT, from_version=span.left, to_version=span.right)]
-        """That a diff of the tree was shown, and which lines of which file."""
+        self._seen: list[SeenLines] = []  # of the newer versions
         self._next: Span | None = None
 
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
@@ -232,9 +231,14 @@ class Page:
         """What the session has seen of the newer version by this."""
         new = item.new
         if new is not None and patch.shown:
-            seen = SeenLines(path=new.path, version=new.seq, ranges=patch.shown, total_lines=patch.total_lines)
-            before = item.old.seq if item.old else Seq(0)
-            self.events.append(DiffShown(path=new.path, from_version=before, to_version=new.seq, seen=seen))
+            self._seen.append(
+                SeenLines(path=new.path, version=new.seq, ranges=patch.shown, total_lines=patch.total_lines)
+            )
+
+    def event(self) -> DiffShown:
+        """That a diff of the tree was shown, and which lines of which file."""
+        span = self._span
+        return DiffShown(path=ROOT, from_version=span.left, to_version=span.right, seen=tuple(self._seen))
 
     def answer(self, *, total: int, unlisted: int, warnings: tuple[str, ...]) -> r.Diff:
         """The page."""

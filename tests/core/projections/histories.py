@@ -29,6 +29,7 @@ from orchestrator.core.events.conflicts import (
     ReviewRequested,
 )
 from orchestrator.core.events.files import (
+    AnswerShown,
     CallRefused,
     ChangeAborted,
     ChangeApplied,
@@ -192,7 +193,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
               seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
               left_out=st.just(0), tokens=st.just(1)),
-    st.builds(DiffShown, path=paths, from_version=seqs, to_version=seqs, seen=st.none() | seen),
+    st.builds(DiffShown, path=paths, from_version=seqs, to_version=seqs, seen=st.lists(seen, max_size=2).map(tuple)),
+    st.builds(AnswerShown, operation=st.just("list_conflicts"), seen=st.lists(seen, max_size=2).map(tuple)),
     st.builds(ExternalBatchOpened, trigger=st.just("watch")),
     st.builds(ExternalBatchClosed, group=seqs, changes=st.just(1)),
     st.sampled_from([

@@ -132,7 +132,7 @@ def _preamble(rows: Rows) -> tuple[str | None, Names | None, bool | None]:
         elif _OTHER.match(row):
             raise rows.refused("copies and binary patches are not supported; use write_file")
         elif (start := next((key for key in _RENAME if row.startswith(key)), None)) is not None:
-            renamed[_RENAME[start]] = _plain(row[len(start) :])
+            renamed[_RENAME[start]] = plain_name(row[len(start) :])
         elif (mode := _MODE.match(row)) is not None:
             if mode[1] not in _MODES:
                 raise rows.refused(f"mode {mode[1]} is of a link or a submodule; only files can be patched")
@@ -171,13 +171,13 @@ def _names(rows: Rows, *, named: bool) -> Names | None:
 
 
 def _name(rows: Rows) -> str | None:
-    raw = _plain(_STAMP.sub("", rows.row[4:]).strip())
+    raw = plain_name(_STAMP.sub("", rows.row[4:]).strip())
     if not raw:
         raise rows.refused("the path is missing")
     return None if raw == "/dev/null" else raw
 
 
-def _plain(raw: str) -> str:
+def plain_name(raw: str) -> str:
     """A name as it is, or out of its quotes."""
     return _unquoted(raw[1:-1]) if len(raw) > 1 and raw.startswith('"') and raw.endswith('"') else raw
 
