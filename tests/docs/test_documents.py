@@ -126,6 +126,8 @@ def _parse(command: click.Command, words: list[str], parent: click.Context | Non
     found = command.make_context(command.name, list(words), parent=parent, obj=context.Settings())
     if isinstance(command, click.Group):
         rest = [*found._protected_args, *found.args]
+        if not rest and command.invoke_without_command:
+            return
         _, below, rest = command.resolve_command(found, rest)
         assert below is not None
         _parse(below, rest, found)
