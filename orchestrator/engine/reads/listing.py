@@ -57,18 +57,20 @@ class Lister:
         def choose() -> tuple[list[Walked], list[WorkspacePath]]:
             """The names that are shown, in order, and those that take a person's yes."""
             wanted = Globs(params.globs) if params.globs else None
-            chosen = [
-                item
-                for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden)
-                if not (files_only and item.stat.kind == "directory")
-                and (wanted is None or wanted.match(below(path, item.path)))
-            ]
-            listed = [item for item in chosen if self._s.access.lists(caller, item.path)]
-            asks = [item.path for item in chosen if self._s.access.asks_to_list(caller, item.path)]
+            listed, asks, access = list[Walked](), list[WorkspacePath](), self._s.access
+            for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden):
+                if files_only and item.stat.kind == "directory":
+                    continue
+                if wanted is not None and not wanted.match(below(path, item.path)):
+                    continue
+                if access.lists(caller, item.path):
+                    listed.append(item)
+                elif access.asks_to_list(caller, item.path):
+                    asks.append(item.path)
             return sorted(listed, key=lambda item: _cursor(item, flat=flat)), asks
 
         chosen, unlisted = await to_thread.run_sync(choose)
-        if unlisted and not chosen and path != ROOT:
+        if unlisted and not chosen and not params.globs and path != ROOT:
             await self._s.access.names_in(caller, call, path, unlisted[0])
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
