@@ -69,6 +69,7 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     operator_only: bool = False  # socket and CLI only, never a tool
     reviewers: bool = False  # of an operator's: agents of class review may call it, where policy lets them
     inline: bool = False  # short: answered before the next line of its connection is read
+    unmetered: bool = False  # a budget that is spent does not refuse it
     waits: bool = False  # does nothing but wait for others, so it takes no turn
     weight: Weight = "file"
     command: str | None = None  # its words after `orchestrator`; None: an operator's by its name, others by none

@@ -216,6 +216,7 @@ AWAIT_CHANGE = Operation(
     r.ChangeAnswer,
     "Wait for the final answer of a change that waits for an approval or lies in conflict.",
     core=True,
+    unmetered=True,
     waits=True,
     raises=(e.VersionUnknown, e.Aborted),
 )

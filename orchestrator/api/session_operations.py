@@ -60,6 +60,17 @@ class LeaseInfo(r.Result, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class BudgetInfo(r.Result, frozen=True, kw_only=True):
+    """What the policy lets the caller take in this session, or in a day (in UTC)."""
+
+    budget: Literal["tokens", "bytes", "calls"]
+    period: Literal["session", "day"]
+    most: int
+    used: int = 0
+    left: int = 0
+    resets_at: int | None = None
+
+
 class SessionInfo(r.Result, frozen=True, kw_only=True):
     session: str
     agent: str
@@ -73,6 +84,7 @@ class SessionInfo(r.Result, frozen=True, kw_only=True):
     tasks: tuple[TaskInfo, ...] = ()
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
     stale: tuple[r.Notice, ...] = ()  # what others changed of what it has read, with or without an earlier notice
+    budgets: tuple[BudgetInfo, ...] = ()
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
 
 
@@ -84,6 +96,7 @@ SESSION_STATUS = Operation(
     most_bytes=SHORT_BYTES,
     core=True,
     inline=True,
+    unmetered=True,
     command="session",
 )
 
@@ -120,6 +133,7 @@ END_TASK = Operation(
     TaskAnswer,
     "Say that a task is over, and what came of it.",
     writes=True,
+    unmetered=True,
     inline=True,
     raises=(e.VersionUnknown,),
 )
@@ -183,6 +197,7 @@ RELEASE_PATHS = Operation(
     LeaseAnswer,
     "Give a lease back before its time is over.",
     writes=True,
+    unmetered=True,
     raises=(e.VersionUnknown, e.NotPermitted, e.RequestIdReused),
     command="lease release",
 )

@@ -81,6 +81,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     grants: tuple[Seq, ...] = ()  # those that allowed what policy asks about
     accepted_by: str | None = None  # who said yes to it, where it is a reviewer's proposal
     unseen: FromContent[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
+    brought: FromContent[int] = 0  # bytes of the texts that the call brought
 
     def without_reason(self) -> Provenance:
         """For where the reason must not be stored a second time, as a person may redact it."""

@@ -36,7 +36,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.leases import Leases
-from orchestrator.engine.limits import TooManyCalls
+from orchestrator.engine.limits import BudgetSpent, TooManyCalls
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
@@ -110,7 +110,7 @@ class CallService:
         return result
 
     async def _handle(self, caller: Caller, call: Call) -> Result:
-        self._s.limits.admit(caller, call)
+        await self._s.limits.admit(caller, call)
         return await self._handlers[call.operation.name](caller, call, call.params)
 
     def check_authorized(self, caller: Caller, operation: AnyOperation | None = None) -> None:
@@ -190,7 +190,9 @@ class CallService:
     async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
         await self._renames.name(caller, error)
-        claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed | TooManyCalls | ApprovalRequired)
+        claims = not isinstance(
+            error, RefusalReplayed | RequestIdReused | IoFailed | TooManyCalls | BudgetSpent | ApprovalRequired
+        )
         origin = caller.origin(call) if claims else caller.aside(call)
         events: list[Event] = [_refusal(call, error)]
         if error.seen is not None:

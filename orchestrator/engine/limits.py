@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from datetime import UTC, datetime
 
 import msgspec
 
 from orchestrator.api.parameters import ApplyPatch, EditFile, Params, WriteFile
 from orchestrator.core.errors import CallerError
+from orchestrator.core.events.sessions import Budget, BudgetExceeded, Period
 from orchestrator.core.ids import AgentName
 from orchestrator.core.policy.profiles import NO_PROFILE, OverLimit, Profile
+from orchestrator.core.projections.state import State
+from orchestrator.core.projections.usage import DAY_MS, Used
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.permissions import Permissions
 from orchestrator.ports.machine import Clock
 
@@ -21,15 +26,31 @@ TOKEN_BYTES = 4
 """Of an answer, for each token of `max_answer_tokens`; reads count what they show more exactly."""
 
 
+class BudgetState(msgspec.Struct, frozen=True):
+    """One budget of one caller."""
+
+    budget: Budget
+    period: Period
+    most: int
+    used: int
+    resets_at: int | None
+    noted: bool  # that it is spent
+
+    @property
+    def left(self) -> int:
+        """What may still be taken."""
+        return max(0, self.most - self.used)
+
+
 class Limits:
     """Asked before each call; of an agent without a profile it costs one look."""
 
-    def __init__(self, permissions: Permissions, clock: Clock) -> None:
-        self._permissions, self._clock = permissions, clock
+    def __init__(self, permissions: Permissions, state: State, notes: Notes, clock: Clock) -> None:
+        self._permissions, self._usage, self._notes, self._clock = permissions, state.usage, notes, clock
         self._recent: dict[AgentName, deque[int]] = {}
 
-    def admit(self, caller: Caller, call: Call) -> None:
-        """Raises ToolSwitchedOff, TooManyCalls, OverLimit."""
+    async def admit(self, caller: Caller, call: Call) -> None:
+        """Raises ToolSwitchedOff, TooManyCalls, OverLimit, BudgetSpent."""
         profile = self._permissions.profile(caller)
         if profile is NO_PROFILE:
             return
@@ -49,6 +70,42 @@ class Limits:
                 most=profile.max_change_bytes,
                 asked=brought,
             )
+
+        if not call.operation.unmetered:
+            await self._check_budgets(caller, call)
+
+    async def _check_budgets(self, caller: Caller, call: Call) -> None:
+        """Tokens are refused to what reads, bytes to what changes, calls to both."""
+        kept = "tokens" if call.operation.writes else "bytes"
+        for budget in self.budgets(caller):
+            if budget.left > 0 or budget.budget == kept:
+                continue
+            if not budget.noted:
+                event = BudgetExceeded(
+                    budget=budget.budget,
+                    period=budget.period,
+                    most=budget.most,
+                    used=budget.used,
+                    resets_at=budget.resets_at,
+                )
+                await self._notes.note(caller.origin(), (f"session:{caller.session}", event))
+            raise BudgetSpent(caller, budget)
+
+    def budgets(self, caller: Caller) -> tuple[BudgetState, ...]:
+        """What the caller's profile lets it take in its session and today, and what is left of it."""
+        profile, now = self._permissions.profile(caller), self._clock.now_ms()
+        if profile is NO_PROFILE:
+            return ()
+        periods: tuple[tuple[Period, Used, int | None], ...] = (
+            ("session", self._usage.of_session(caller.session), None),
+            ("day", self._usage.of_day(caller.agent, now), (now // DAY_MS + 1) * DAY_MS),
+        )
+        return tuple(
+            BudgetState(budget, period, most, spent, resets_at, f"{budget} {most}" in used.noted)
+            for period, used, resets_at in periods
+            for budget, spent in _spent(used)
+            if (most := getattr(profile, f"max_{budget}_per_{period}")) is not None
+        )
 
     def _pace(self, agent: AgentName, profile: Profile, most: int) -> None:
         recent = self._recent.get(agent)
@@ -83,6 +140,10 @@ class Limits:
         return AnswerSpace(most, room.lines if lines is None else min(room.lines, lines), room.typed)
 
 
+def _spent(used: Used) -> tuple[tuple[Budget, int], ...]:
+    return (("tokens", used.tokens), ("bytes", used.bytes), ("calls", used.calls))
+
+
 def bytes_brought(params: Params) -> int:
     """Of the texts that a call brings for files."""
     match params:
@@ -101,6 +162,27 @@ def bytes_brought(params: Params) -> int:
 
 def _size(text: str | None) -> int:
     return 0 if text is None else len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+class BudgetSpent(CallerError, code="budget_exceeded"):
+    """The agent's profile lets it take less in its session, or in a day."""
+
+    def __init__(self, caller: Caller, budget: BudgetState) -> None:
+        at = datetime.fromtimestamp(budget.resets_at / 1000, UTC) if budget.resets_at is not None else None
+        until = f"at {at:%Y-%m-%d %H:%M} UTC" if at is not None else "with a new session"
+        done = {"tokens": "was shown", "bytes": "brought", "calls": "made"}[budget.budget]
+        taken = f"{budget.used} {budget.budget} of the {budget.most} that it may in a {budget.period}"
+        super().__init__(
+            f"{caller.agent} {done} {taken}",
+            hint=f"That resets {until}. session_status shows what is left; a person can raise the limit.",
+            details={
+                "budget": budget.budget,
+                "period": budget.period,
+                "most": budget.most,
+                "used": budget.used,
+                "resets_at": budget.resets_at,
+            },
+        )
 
 
 class ToolSwitchedOff(

@@ -131,7 +131,7 @@ class Services:
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.notes = Notes(journal)
         self.permissions = Permissions(policy, state, workspace, self.notes, clock)
-        self.limits = Limits(self.permissions, clock)
+        self.limits = Limits(self.permissions, state, self.notes, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)

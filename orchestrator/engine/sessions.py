@@ -87,6 +87,17 @@ class SessionService:
             ),
             leases=await self._leases.infos(leases, caller),
             stale=stale[:SHOWN],
+            budgets=tuple(
+                a.BudgetInfo(
+                    budget=item.budget,
+                    period=item.period,
+                    most=item.most,
+                    used=item.used,
+                    left=item.left,
+                    resets_at=item.resets_at,
+                )
+                for item in self._s.limits.budgets(caller)
+            ),
             start_here=self._start_here(caller, session),
         )
 

@@ -140,3 +140,17 @@ class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
 
     session: SessionId
     paths: tuple[NotifiedPath, ...]
+
+
+Budget = Literal["tokens", "bytes", "calls"]
+Period = Literal["session", "day"]
+
+
+class BudgetExceeded(Event, frozen=True, kw_only=True, tag="budget_exceeded"):
+    """What the caller may take in a period is taken; noted once, and its further calls are refused until it resets."""
+
+    budget: Budget
+    period: Period
+    most: int
+    used: int
+    resets_at: int | None = None  # ms since the epoch; None: with another session

@@ -24,6 +24,7 @@ from orchestrator.core.projections.pending import Pending
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.projections.registry import Encodings, Registry
 from orchestrator.core.projections.sessions import Sessions
+from orchestrator.core.projections.usage import Usage
 
 
 class State:
@@ -40,6 +41,7 @@ class State:
         self.leases = Leases()
         self.grants = Grants()
         self.encodings = Encodings()
+        self.usage = Usage()
         self.policies = Policies()
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)

@@ -32,6 +32,7 @@ from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Leases
+from orchestrator.engine.limits import bytes_brought
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
@@ -203,6 +204,7 @@ class ChangePipeline:
             resolves=request.resolves,
             grants=grants,
             unseen=unseen,
+            brought=bytes_brought(request.call.params),
         )
 
     async def _keep_hidden(self, facts: Mapping[WorkspacePath, Facts]) -> bool:
