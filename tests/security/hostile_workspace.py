@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -102,6 +102,13 @@ class Line:
         return self.call(operation, **params).result
 
 
+class Caller(Protocol):
+    """Whoever makes calls, by whichever transport."""
+
+    def call(self, operation: str, **params: object) -> Answer:
+        """One call; a refusal's `error` and a result's `result` are as on the socket."""
+
+
 class HostileWorkspace:
     """The daemon, an agent and a person on its socket, and files beside the workspace that hold the secret."""
 
@@ -129,7 +136,7 @@ class HostileWorkspace:
 
     # --- what must hold ---------------------------------------------------------------
 
-    def refused(self, operation: str, code: str, *, caller: Line | None = None, **params: object) -> Answer:
+    def refused(self, operation: str, code: str, *, caller: Caller | None = None, **params: object) -> Answer:
         """Make a call that must be refused with this code and without any consequence."""
         with self.untouched(refusals=1):
             answer = (caller or self.agent).call(operation, **params)
