@@ -308,7 +308,8 @@ async def test_what_a_person_approves_goes_through(base: Path) -> None:
         with pytest.raises(RemoteError) as refused:
             await bob.write_file("Makefile", "all: x\n", mode="create")
         assert refused.value.code == "path_reserved"
-        done = await person.approve(waiting.approval or "", approver=approver, unseen=True)
+        await person.approvals_show(waiting.approval or "")
+        done = await person.approve(waiting.approval or "", approver=approver)
         assert (done.status, len(done.warnings)) == ("applied", 1)
     assert daemon.stop() == 0
 
