@@ -166,12 +166,15 @@ class Permissions:
             self._check(caller, check, on_disk=False)
 
     async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> Asked:
-        """What a person must say yes to. Raises Denied."""
+        """What a person must say yes to: all of it by one policy, the newest. Raises Denied."""
         asks, grants = [], dict[Seq, None]()
+        checks, policy = tuple(checks), self.policy
         await self.learn_task(caller.session)  # of who calls it is known; this may be a change granted later
         for number, check in enumerate(checks, 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
+                if self.policy is not policy:
+                    return await self.asks(caller, checks)
             verdict = self._check(caller, check, on_disk=True)
             if isinstance(verdict, NeedApproval):
                 asks.append(verdict)
