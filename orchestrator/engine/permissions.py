@@ -168,8 +168,8 @@ class Permissions:
     async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> Asked:
         """What a person must say yes to: all of it by one policy, the newest. Raises Denied."""
         asks, grants = [], dict[Seq, None]()
-        checks, policy = tuple(checks), self.policy
         await self.learn_task(caller.session)  # of who calls it is known; this may be a change granted later
+        checks, policy = tuple(checks), self.policy
         for number, check in enumerate(checks, 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()

@@ -127,4 +127,4 @@ def policy_init(settings: Settings, base: str) -> int:
     except FileExistsError:
         raise PolicyExists(f"there is a policy at {escaped(str(path))}") from None
     path.write_text(text.replace('extends = "default"', f'extends = "{base}"'), encoding="utf-8")
-    return settings.show(r.Done(message=f"written: {path}; edit it, then run `orchestrator policy reload`"))
+    return settings.show(r.Done(message=f"written: {path}; what you put into it holds from the next call on"))

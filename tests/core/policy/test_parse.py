@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import PolicyInvalid
+from orchestrator.core.policy.cases import parse_cases
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import EditRules, LeaseRules, Limits, Policy, Rule
 from orchestrator.core.policy.tables import TableReader
@@ -254,10 +255,21 @@ def test_a_glob_that_is_let_through_can_be_asked(glob: str) -> None:
         assert answer(policy, "read", "a/B") in ("allow", "ask")
 
 
+def readme_examples() -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", (POLICIES / "README.md").read_text("utf-8"), re.DOTALL)
+
+
+def test_the_readmes_team_gets_the_verdicts_that_it_predicts() -> None:
+    team, table, *_ = readme_examples()
+    policy = parse_policy(team, source="README.md", shipped=SHIPPED)
+    tried = parse_cases(table, "README.md").tried(policy)
+    assert len(tried) == 10
+    assert [(case.line, case.verdict, case.rule) for case in tried if not case.ok] == []
+
+
 def test_the_readmes_example() -> None:
-    example = re.search(r"```toml\n(.*?)```", (POLICIES / "README.md").read_text("utf-8"), re.DOTALL)
-    assert example is not None
-    policy = parse_policy(example[1], source="README.md", shipped=SHIPPED)
+    (example,) = (text for text in readme_examples() if "[[route]]" in text)
+    policy = parse_policy(example, source="README.md", shipped=SHIPPED)
     assert policy.limits.approval_ttl_s == 3600
     assert answer(policy, "read", "customers/a") == "deny"
     assert answer(policy, "write", "migrations/1.py") == "ask"
