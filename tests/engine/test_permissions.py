@@ -26,7 +26,7 @@ STRICTER = parse_policy(
 async def test_a_policy_that_changes_meanwhile_judges_all_acts_anew() -> None:
     permissions = services_of(MemoryWorkspace()).permissions
     checks = [PermissionCheck("write", WorkspacePath(f"f{number}")) for number in range(3 * SLICE)]
-    assert await permissions.asks(BOB, checks) == ()
+    assert (await permissions.asks(BOB, checks)).asks == ()
     refused: list[str] = []
 
     async def ask() -> None:
