@@ -20,6 +20,7 @@ FETCHED = re.compile(
 WITHOUT = {
     "contents.py": "is what it is fetched from",
     "policy_files.py": "reads the workspace's policy for the daemon",
+    "shown.py": "finds which lines an answer showed, once it was made",
     "reads/blame.py": "who brought a line in is computed from contents, none is shown",
     "reads/read_regions.py": "follows lines that the session saw; notices ask what of them may be shown",
     "reads/search.py": "counts in files for which it has access",
