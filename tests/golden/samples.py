@@ -255,6 +255,7 @@ SAMPLES: tuple[Event, ...] = (
         more=3,
         seen=(SEEN,),
     ),
+    s.BudgetExceeded(budget="tokens", period="day", most=9000, used=9120, resets_at=1_700_006_400_000),
 )
 
 GROWN: tuple[Event, ...] = (
