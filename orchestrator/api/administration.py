@@ -122,6 +122,8 @@ class ApprovalInfo(r.Result, frozen=True, kw_only=True):
     shown_whole: bool = False  # with this page, all of it was shown to the caller
     unkept: tuple[str, ...] = ()  # paths on this page whose contents can't be shown, as they are kept no more
     changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
+    beside: tuple[str, ...] = ()  # others that wait for one of its files; after a yes to one they are asked anew
+    by: str | None = None  # who answered it
 
 
 class Approvals(r.Result, frozen=True, kw_only=True):

@@ -108,6 +108,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     resolves: Seq | None = None
     pre_approved: bool = False  # a person with the approver code asks for it: ask counts as allow
+    accepted_by: str | None = None  # that person, where it is a reviewer's proposal
 
     @classmethod
     def of(cls, caller: Caller, call: Call, params: ChangeParams) -> ChangeRequest:

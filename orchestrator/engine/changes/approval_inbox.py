@@ -126,6 +126,10 @@ class ApprovalInbox:
         known = self._s.state.registry.get
         entries = {item: known(item.path) for item in paths if not approval.of_read}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
+        answer = None
+        if approval.state != "waiting":
+            granted = await self._s.notes.end_of(approval, ApprovalGranted)
+            answer = granted or await self._s.notes.end_of(approval, ApprovalDenied)
         return ApprovalInfo(
             approval=show(approval.seq),
             state=approval.state,
@@ -139,6 +143,21 @@ class ApprovalInbox:
             rule=approval.request.rule,
             reason=await self.reason(approval.seq),
             changed_since=tuple(changed),
+            beside=tuple(show(item.seq) for item in self.beside(approval)),
+            by=answer.by if answer is not None else None,
+        )
+
+    def beside(self, approval: Approval) -> tuple[Approval, ...]:
+        """The other changes that wait for one of its files, oldest first."""
+        if approval.of_read:
+            return ()
+        paths = {item.path for item in approval.request.paths}
+        return tuple(
+            other
+            for other in self._s.state.pending.waiting()
+            if other.seq != approval.seq
+            and not other.of_read
+            and not paths.isdisjoint(item.path for item in other.request.paths)
         )
 
 

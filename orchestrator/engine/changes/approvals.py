@@ -72,6 +72,7 @@ class ApprovalService:
                 added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
                 if not approval.of_read:
                     await self._apply(approval)
+        await self._recheck_beside(approval)
         answer = await self._answers.of(approval.seq, shows=partial(self.inbox.shows, caller))
         given = tuple(show(recorded.seq) for recorded in added)
         warned = (*filter(None, (unseen,)), *answer.warnings)
@@ -146,6 +147,24 @@ class ApprovalService:
             else:
                 return
         await self._expire_due(approval, "base_changed", "the file changed again and again while it was written")
+
+    async def _recheck_beside(self, approval: Approval) -> None:
+        """Others that wait for what a granted change has changed: each is rebased and asked anew, or ends with why."""
+        for other in self.inbox.beside(approval):
+            async with self._s.locks.alone(item.path for item in other.request.paths):
+                present = self._s.state.pending.approval(other.seq)
+                if present is None or present.state != "waiting":
+                    continue
+                try:
+                    facts = await self._facts(other)
+                    if any(_differs(item, facts[item.path]) for item in other.request.paths):
+                        reason = await self.inbox.reason(other.seq)
+                        provenance = msgspec.structs.replace(
+                            other.request.provenance, approval=other.seq, reason=reason
+                        )
+                        await self._ask_again(other, provenance, facts)
+                except CallerError as error:
+                    await self._expire_due(other, "error", error.message)
 
     async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
         facts = {}

@@ -316,7 +316,9 @@ def _applied_message(event: ChangeApplied, version: Seq) -> str:
     names = ", ".join(changed.path for changed in event.paths[:NAMED_PATHS])
     if len(event.paths) > NAMED_PATHS:
         names += f" and {len(event.paths) - NAMED_PATHS} more paths"
-    return f"{event.provenance.operation}: {names} is at {show(version)}"
+    accepted = event.provenance.accepted_by
+    yes = f", as a reviewer proposed and {accepted} accepted" if accepted is not None else ""
+    return f"{event.provenance.operation}: {names} is at {show(version)}{yes}"
 
 
 def _how(fit: Fit) -> str:

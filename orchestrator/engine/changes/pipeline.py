@@ -203,6 +203,7 @@ class ChangePipeline:
             supersedes=supersedes,
             resolves=request.resolves,
             grants=grants,
+            accepted_by=request.accepted_by,
             unseen=unseen,
             brought=bytes_brought(request.call.params),
         )

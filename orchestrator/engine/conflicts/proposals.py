@@ -151,6 +151,7 @@ class Proposals:
             reason=answer.reason if answer is not None else "",
             resolves=conflict.seq,
             pre_approved=pre_approved,
+            accepted_by=by if pre_approved else None,
         )
         return await self.resolve(
             conflict,

@@ -105,7 +105,9 @@ class Blamer:
         approver = await approver_of(self._s.state.pending, self._s.notes, row.approval)
         conflict = self._s.state.pending.resolved_by(row.change) if row.change is not None else None
         if conflict is not None and conflict.choice == "proposed" and conflict.agent not in (None, row.agent):
-            return msgspec.structs.replace(row, agent=conflict.agent, session=conflict.session), approver or row.agent
+            accepted = conflict.by if conflict.by not in (None, row.agent, "policy") else None
+            both = f"{row.agent}, {accepted}" if accepted is not None else row.agent  # who chose it, and who said yes
+            return msgspec.structs.replace(row, agent=conflict.agent, session=conflict.session), approver or both
         if approver is None and conflict is not None and conflict.by not in (row.agent, "policy"):
             approver = conflict.by  # a content of their own is theirs already
         return row, approver

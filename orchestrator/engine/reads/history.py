@@ -83,7 +83,8 @@ class Historian:
             task=show(row.task) if row.task else None,
             size=row.size if readable else None,
             hash=row.digest if readable else None,
-            approver=await approver_of(self._s.state.pending, self._s.notes, row.approval),
+            approver=await approver_of(self._s.state.pending, self._s.notes, row.approval)
+            or (intent.provenance.accepted_by if intent is not None else None),
             reverts=tuple(map(show, reverts)),
             more_reverts=more_reverts,
             change=show(row.change) if row.change else None,
