@@ -39,7 +39,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     version: str
     socket: str
-    http: str | None  # the URL of MCP over HTTP, where that is on
+    http: str | None = None  # the URL of MCP over HTTP, where that is on
     workspace_id: str
     state_dir: str
     policies: PolicyFiles

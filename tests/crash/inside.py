@@ -92,14 +92,14 @@ class Inside:
     """One life of a daemon without its process."""
 
     def __init__(self, engine: Engine, services: Services, background: CountedBackground) -> None:
-        self._engine, self.services, self._background = engine, services, background
+        self.engine, self.services, self._background = engine, services, background
         self._dispatcher = Dispatcher(engine)
 
     async def client(self, agent: str) -> Within:
         """Come in by the transport, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, transport="rpc", agent=agent)
         services = self.services
-        lifecycle = self._engine.lifecycle
+        lifecycle = self.engine.lifecycle
         authenticator = Authenticator(
             services.notes, services.state, services.entropy, services.clock, lifecycle, uid=os.getuid()
         )

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 TIMEOUT_S = 60
 MODERN = "2026-07-28"
-_META = "io.modelcontextprotocol/"
+META = "io.modelcontextprotocol/"
 
 
 class Response(NamedTuple):
@@ -77,7 +77,7 @@ class HttpCaller:
 
     def rpc(self, method: str, params: dict[str, Any] | None = None, **headers: str | None) -> Response:
         """One request of the newest protocol version."""
-        meta = {f"{_META}protocolVersion": MODERN, f"{_META}clientCapabilities": {}}
+        meta = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta, **(params or {})}}
         headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method, **headers}
         if params and "name" in params:

@@ -14,7 +14,7 @@ from orchestrator.api.framing import MAX_FRAME_BYTES
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import running
 from tests.security.hostile_workspace import HostileWorkspace
-from tests.security.http_client import HttpCaller, Raw
+from tests.security.http_client import META, MODERN, HttpCaller, Raw
 
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -257,3 +257,13 @@ def test_http_is_off_unless_asked_for(tmp_path_factory: pytest.TempPathFactory) 
     with running(tmp_path_factory.mktemp("off")) as daemon:
         _, status = command(daemon, "status")
         assert "http" not in status or status["http"] is None
+
+
+def test_the_url_says_which_tools(tess: HttpCaller) -> None:
+    body = first("tools/list", {"_meta": {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}})
+    routing: dict[str, Any] = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "tools/list"}
+    core, full = (
+        {tool["name"] for tool in tess.send(body, path=path, **routing).message["result"]["tools"]}
+        for path in ("/mcp", "/mcp?toolset=full")
+    )
+    assert core < full
