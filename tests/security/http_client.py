@@ -108,6 +108,10 @@ class Raw:
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
+    def some(self) -> bytes:
+        """What comes first."""
+        return self._socket.recv(65536)
+
     def rest(self) -> bytes:
         """All that comes until the daemon closes."""
         found = bytearray()

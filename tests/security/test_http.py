@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.api.framing import MAX_FRAME_BYTES
 from tests.daemon.cli import command
-from tests.daemon.daemon_process import running
-from tests.security.hostile_workspace import HostileWorkspace
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.security.hostile_workspace import HostileWorkspace, fort_in_tmp
 from tests.security.http_client import META, MODERN, HttpCaller, Raw
 
 INITIALIZE: dict[str, Any] = {
@@ -267,3 +267,23 @@ def test_the_url_says_which_tools(tess: HttpCaller) -> None:
         for path in ("/mcp", "/mcp?toolset=full")
     )
     assert core < full
+
+
+def test_a_port_that_another_program_has_is_said(tess: HttpCaller, tmp_path_factory: pytest.TempPathFactory) -> None:
+    daemon = RunningDaemon(tmp_path_factory.mktemp("taken"))
+    said = daemon.start("--http", str(tess.port))
+    assert (said["ok"], said["code"]) == (False, "port_taken")
+    assert daemon.wait() == 1
+
+
+def test_a_stop_ends_streams_that_are_open() -> None:
+    with fort_in_tmp() as own:
+        added = own.person.done("agent_add", name="tess", approver=own.approver)
+        caller = HttpCaller(str(own.person.done("status")["http"]), added["token"])
+        session = caller.send(first()).headers["mcp-session-id"]
+        with Raw(caller.port) as stream:
+            head = f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{caller.port}\r\nMcp-Session-Id: {session}\r\n"
+            stream.send(f"{head}Authorization: Bearer {added['token']}\r\nAccept: text/event-stream\r\n\r\n".encode())
+            assert stream.some().startswith(b"HTTP/1.1 200 ")
+            assert own.daemon.stop() == 0
+            stream.rest()
