@@ -211,6 +211,7 @@ async def opened(
         signature=partial(signatures, (*paths, f"{root}/{WORKSPACE_FILE}")),
         shipped=shipped_policies(),
         own_state=own.inside(root),
+        mark_tools=partial(_mark_tools, Path(state_dir) / locations.TOOLS_MARK),
     )
     loaded = await load(files, state.policies, journal, workspace)
     workers = WorkerPool()
@@ -228,6 +229,15 @@ async def opened(
         workers=workers,
     )
     return services, workspace, files, loaded, (*workspace.features, *doubts)
+
+
+def _mark_tools(mark: Path, off: bool) -> None:
+    """A mark that can't be set costs what tools/list leaves out, not the refusal of the call."""
+    with suppress(OSError):
+        if off:
+            mark.touch(mode=0o600)
+        else:
+            mark.unlink(missing_ok=True)
 
 
 def _mark(workspace: str) -> Path:

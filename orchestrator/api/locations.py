@@ -28,6 +28,9 @@ POLICY_FILE = "policy.toml"
 SYSTEM_POLICY = "/etc/orchestrator/policy.toml"
 """The administrator's."""
 
+TOOLS_MARK = "tools-by-policy"
+"""In the state directory while the policy switches tools off for somebody: the daemon alone knows what to offer."""
+
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""
 

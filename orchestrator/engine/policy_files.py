@@ -41,6 +41,9 @@ class PolicyFiles(msgspec.Struct, frozen=True):
     signature: Callable[[], object]  # another value once one of all files, the workspace's too, may be another
     shipped: Mapping[str, str]  # the texts of those that may be extended, by name
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
+    mark_tools: Callable[[bool], None] = lambda off: (
+        None
+    )  # tells transports whether tools are switched off for somebody
 
 
 class WaitingFile(msgspec.Struct, frozen=True):
@@ -144,6 +147,7 @@ class PolicyKeeper:
         await self._record(self.now)
 
     async def _record(self, now: LoadedPolicy) -> None:
+        self.files.mark_tools(any(profile.tools_off for profile in now.policy.profiles))
         known, events, blobs = self._s.state.policies, list[tuple[str, Event]](), list[tuple[Digest, bytes]]()
         for source, message in _troubles(now):
             digest = Checksum(digest_of(message.encode()))

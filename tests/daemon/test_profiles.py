@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.cli import command
@@ -139,3 +141,18 @@ async def test_local_models_have_limits_from_init_on(daemon: RunningDaemon) -> N
         with pytest.raises(RemoteError) as refused:
             await llama.apply_patch("*** Begin Patch\n*** End Patch\n")
         assert refused.value.code == "tool_switched_off"
+
+
+@pytest.mark.parametrize("off", [True, False])
+async def test_tools_list_leaves_out_what_is_switched_off(base: Path, off: bool) -> None:
+    more = 'tools_off = ["write_file"]' if off else ""
+    async with agent(base, more) as (daemon, _):
+        state = ("--state-dir", str(daemon.state_dir))
+        script = str(Path(sys.executable).with_name("orchestrator"))
+        for name, expected in (("alice", not off), ("bob", True)):
+            options = ("mcp", "--workspace", str(daemon.workspace), *state, "--agent", name)
+            server = StdioServerParameters(command=script, args=list(options), env=daemon.env)
+            async with Client(server) as client:
+                offered = {tool.name for tool in (await client.list_tools()).tools}
+            assert ("write_file" in offered) is expected
+            assert "edit_file" in offered

@@ -132,7 +132,9 @@ def main(argv: list[str]) -> int:
     except OrchestratorError as error:
         return _refuse_all(error)
     dialler = Dialler(root, given.get("--state-dir"), os.environ.get("ORCHESTRATOR_SESSION"), introduction)
-    constants = Handshake(toolset, structured=structured)
+    state_dir = locations.state_directory(locations.workspace_id(root), given.get("--state-dir"))
+    mark = f"{state_dir}/{locations.TOOLS_MARK}"
+    constants = Handshake(toolset, structured=structured, mark=mark)
     never = Pipe(dialler.dial, constants, sys.stdin.buffer, sys.stdout.buffer).run()
     return 0 if never is None else 1
 

@@ -8,7 +8,7 @@ of any other shape than the usual one goes to the daemon.
 """
 
 # Importing pathlib would take 6 ms of the transport's 45.
-# ruff: noqa: PTH100, PTH118, PTH120, PTH123
+# ruff: noqa: PTH100, PTH118, PTH120, PTH123, PTH110
 
 from __future__ import annotations
 
@@ -94,8 +94,9 @@ def tools_file(*, structured: bool) -> str:
 class Handshake:
     """The constant answers for one client of one toolset."""
 
-    def __init__(self, toolset: str, *, structured: bool) -> None:
+    def __init__(self, toolset: str, *, structured: bool, mark: str = "") -> None:
         self._toolset, self._structured = toolset, structured
+        self._mark = mark  # a file that is there while not everybody is offered the same tools
         self._greeted = False  # by `initialize`, answered here
         with open(os.path.join(FOLDER, HANDSHAKE_FILE), encoding="utf-8") as file:
             self._known: dict[str, Any] = json.load(file)
@@ -118,7 +119,7 @@ class Handshake:
                 result = {**self._known["initialize"], "protocolVersion": agreed}
             case "server/discover", params if self._is_modern(params):
                 result = self._known["discover"]
-            case "tools/list", params if not params.keys() - {"_meta"}:
+            case "tools/list", params if not params.keys() - {"_meta"} and not os.path.exists(self._mark):
                 if self._is_modern(params):
                     result = {**self._known["list"]["2026"], "tools": self._tools()}
                 elif self._greeted and not call.modern:
