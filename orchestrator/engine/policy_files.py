@@ -132,7 +132,7 @@ class PolicyKeeper:
         self._log = logger("engine")
 
     async def refresh(self, *, again: bool = False) -> None:
-        """Look whether a file has changed; `again`: read them all the same. Cost without a change: some 6 µs."""
+        """Look whether a file has changed; `again`: read them all the same. Cost without a change: some 25 µs."""
         if not again and self.files.signature() == self.now.signature:
             return
         async with self._lock:
