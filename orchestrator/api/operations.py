@@ -264,3 +264,7 @@ def toolset(name: Literal["core", "full"]) -> tuple[AnyOperation, ...]:
     """The operations that an MCP transport offers, in catalogue order. `resolve_conflict` is never in `core`."""
     offered = (op for op in OPERATIONS if not op.operator_only or op.reviewers)
     return tuple(op for op in offered if op.core or name == "full")
+
+
+TOOLS = frozenset(operation.name for operation in toolset("full"))
+"""The names that a profile may switch off."""

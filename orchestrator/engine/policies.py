@@ -7,6 +7,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.operations import TOOLS
 from orchestrator.api.policies import (
     ConsideredRule,
     Explanation,
@@ -55,7 +56,9 @@ class PolicyService:
             paths = [entry.path for entry in self._s.state.registry.files()]
             warned = tuple(
                 await to_thread.run_sync(
-                    lambda: list(warnings(policy, params.source, shipped=default, paths=paths, line_of=line_of))
+                    lambda: list(
+                        warnings(policy, params.source, shipped=default, paths=paths, line_of=line_of, tools=TOOLS)
+                    )
                 )
             )
         return PolicyReport(

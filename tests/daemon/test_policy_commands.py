@@ -173,3 +173,13 @@ async def test_past_events_are_judged_by_another_policy(daemon: RunningDaemon) -
     broken = write(daemon.base, 'name = "x"\n')
     code, refused = command(daemon, "policy", "simulate", "--policy", broken)
     assert (code, refused["code"]) == (1, "policy_invalid")
+
+
+async def test_check_names_tools_that_do_not_exist_and_permission_by_a_title(daemon: RunningDaemon) -> None:
+    profile = '[[profile]]\nname = "p"\nagents = ["*"]\ntools_off = ["write_file", "wirte_file"]\n'
+    rule = READ_ALL.replace('verdict = "allow"', 'task = "look *"\nverdict = "allow"')
+    text = f'name = "x"\nextends = "default"\n{profile}{rule}'
+    _, report = command(daemon, "policy", "check", write(daemon.base, text))
+    said = {problem["key"]: problem["message"] for problem in report["advice"]}
+    assert said["profile[1].tools_off[2]"] == "'wirte_file' is no tool"
+    assert "the agent chooses itself" in said["rule[1].task"]

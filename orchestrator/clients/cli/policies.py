@@ -10,6 +10,7 @@ import click
 
 from orchestrator.api import locations
 from orchestrator.api import results as r
+from orchestrator.api.operations import TOOLS
 from orchestrator.api.policies import POLICY_CHECK, POLICY_SIMULATE, FailedCase, PolicyCheck, PolicyReport, PolicyTested
 from orchestrator.api.policy_files import DEFAULT, read_policies, shipped_policies
 from orchestrator.clients.cli.context import Command, Settings, echo, text_of
@@ -41,7 +42,11 @@ def _check(settings: Settings, params: PolicyCheck) -> int:
     except DaemonUnreachable:
         policy, problems, line_of = check_policy(params.text, params.source, shipped := shipped_policies())
         default = parse_policy(shipped[DEFAULT], source=f"policies/{DEFAULT}.toml")
-        advice = () if policy is None else warnings(policy, params.source, shipped=default, paths=None, line_of=line_of)
+        advice = (
+            warnings(policy, params.source, shipped=default, paths=None, line_of=line_of, tools=TOOLS)
+            if policy is not None
+            else ()
+        )
         echo("note: no daemon runs, so the file is not compared with the workspace's files", err=True)
         report = PolicyReport(
             source=params.source,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
@@ -18,7 +18,13 @@ LineOf = Callable[..., int]
 
 
 def warnings(
-    policy: Policy, source: str, *, shipped: Policy, paths: Sequence[WorkspacePath] | None, line_of: LineOf
+    policy: Policy,
+    source: str,
+    *,
+    shipped: Policy,
+    paths: Sequence[WorkspacePath] | None,
+    line_of: LineOf,
+    tools: Collection[str] | None = None,
 ) -> Iterator[Problem]:
     """Of a policy that can be used, and the file `source` of it.
 
@@ -41,6 +47,14 @@ def warnings(
     for at, rule in enumerate(own, 1):
         if paths is not None and not matched >> (at - 1) & 1:
             yield Problem(line_of("rule", at), f"'{escaped(rule.name)}' names no file of this workspace", f"rule[{at}]")
+        if rule.task and rule.verdict == "allow":
+            message = f"'{escaped(rule.name)}' allows by a task's title, which the agent chooses itself"
+            yield Problem(line_of("rule", at, "task"), message, f"rule[{at}].task")
+    for at, profile in enumerate(policy.profiles, 1):
+        for number, tool in enumerate(profile.tools_off or (), 1):
+            if tools is not None and tool not in tools:
+                place = ("profile", at, "tools_off")
+                yield Problem(line_of(*place), f"'{escaped(tool)}' is no tool", f"profile[{at}].tools_off[{number}]")
     yield from _contradictions(policy, own, line_of)
     if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):
         yield Problem(1, "nobody may list, read or search anything: no rule allows or asks it, and the default is deny")
