@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import cycle
 
+from orchestrator.api.policy_files import shipped_policies
 from orchestrator.clients.python import Replacement
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Action, Policy, Request
-from orchestrator.offline import shipped_policies
 from tests.benchmarks.measuring import Row, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 
@@ -35,12 +35,11 @@ def two_hundred_rules() -> Policy:
 
 async def rows(setting: Setting) -> Rows:
     """Warm: each path was judged before, as those of a working session are."""
-    policy, actions = two_hundred_rules(), cycle(["read", "write", "search"])
-    paths = cycle(PATHS)
+    policy, paths = two_hundred_rules(), cycle(PATHS)
+    actions = cycle[Action](["read", "write", "search"])
 
     def decide() -> None:
-        action: Action = next(actions)  # type: ignore[assignment]
-        evaluate(policy, Request("claude", "cloud", action, next(paths), size=4000, task="Release 4"))
+        evaluate(policy, Request("claude", "cloud", next(actions), next(paths), size=4000, task="Release 4"))
 
     def cold() -> None:
         for path in PATHS:

@@ -399,7 +399,7 @@ async def test_an_agent_sees_others_events_where_policy_says_so(
             assert "a reason of bob's" not in repr(whole)
             assert "hidden.txt" not in repr(whole)
             if shows != "everybody":
-                beyond = {"session": bob.session} if shows == "session" else {"agent": "bob"}
+                beyond: dict[str, Any] = {"session": bob.session} if shows == "session" else {"agent": "bob"}
                 with pytest.raises(RemoteError) as refused:
                     await alice.journal_query(**beyond)
                 assert refused.value.code == "not_permitted"

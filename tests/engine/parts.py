@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.grants import GrantService
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.services import Services
@@ -55,3 +58,8 @@ def pipeline_of(services: Services) -> ChangePipeline:
 def read_sets_of(services: Services) -> ReadSets:
     """What sessions read, with nothing followed yet."""
     return ReadSets(services)
+
+
+def approvals_of(services: Services, gate: ApproverGate) -> ApprovalService:
+    """The answers to what waits, by the code of this gate."""
+    return ApprovalService(services, pipeline_of(services), gate, GrantService(services, gate))

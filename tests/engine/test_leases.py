@@ -11,7 +11,7 @@ from orchestrator.api.session_operations import LeaseAnswer, ReleasePaths, Reser
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, PathReserved, VersionUnknown
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
-from orchestrator.core.policy.rules import OnLeaseOverlap
+from orchestrator.core.policy.profiles import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.leases import Leases

@@ -31,12 +31,11 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import LIMIT_S
-from tests.engine.parts import pipeline_of, services_of
+from tests.engine.parts import approvals_of, pipeline_of, services_of
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -141,7 +140,7 @@ async def test_a_request_that_is_denied_is_not_granted(services: Services, monke
     batch = AppendBatch((NewEvent(f"approval:{FILE}", asked),), BOB, ((digest_of(b"x\n"), b"x\n"),))
     seq = (await services.journal.append(batch))[0].seq
     gate = ApproverGate(services.clock, services.entropy, services.notes, services.state.identities)
-    code, approvals = await gate.create(), ApprovalService(services, pipeline_of(services), gate)
+    code, approvals = await gate.create(), approvals_of(services, gate)
     append = services.journal.append
 
     async def met_by_a_yes(batch: AppendBatch) -> tuple[Recorded, ...]:
@@ -174,9 +173,7 @@ async def test_a_late_yes_to_a_choice_leaves_a_closed_conflict_as_it_is(services
     yes = a.Approve(approval=show(request.seq), approver=await gate.create(), unseen=True)
     services.background.tasks = tasks = anyio.create_task_group()
     async with tasks:
-        answer = await ApprovalService(services, pipeline_of(services), gate).approve(
-            PERSON, Call(operation=a.APPROVE, params=yes), yes
-        )
+        answer = await approvals_of(services, gate).approve(PERSON, Call(operation=a.APPROVE, params=yes), yes)
     assert (answer.status, "is resolved already" in answer.message) == ("dropped", True)
     assert services.workspace.stat(FILE) is None
 
@@ -208,7 +205,5 @@ async def test_a_large_change_is_rebased_beside_the_event_loop(
     monkeypatch.setattr(services.workers, "run", counted)
     gate = ApproverGate(services.clock, services.entropy, services.notes, services.state.identities)
     yes = a.Approve(approval=show(recorded[0].seq), approver=await gate.create(), unseen=True)
-    answer = await ApprovalService(services, pipeline_of(services), gate).approve(
-        PERSON, Call(operation=a.APPROVE, params=yes), yes
-    )
+    answer = await approvals_of(services, gate).approve(PERSON, Call(operation=a.APPROVE, params=yes), yes)
     assert (answer.status, answer.rung, len(decided)) == ("waiting", "merged", 1)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from orchestrator.api.operations import BY_NAME
-from orchestrator.journal.sqlite import FILE_NAME
+from orchestrator.journal.database_file import FILE_NAME
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.security.hostile_workspace import Answer, Line
 
