@@ -126,7 +126,9 @@ def another_checkpoint(operator: Operator) -> None:
 
 
 def disk_fails(operator: Operator) -> None:
+    """Met by the first call that is to be noted: asking for the status is not."""
     limit(operator, 0)
+    operator.sh("orchestrator open cart.py --agent alice")
 
 
 def disk_mended(operator: Operator) -> None:
