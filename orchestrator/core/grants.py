@@ -13,6 +13,7 @@ from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import GrantAdded, GrantExpired, GrantRevoked
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.paths import join
 from orchestrator.core.policy.evaluate import Matcher
 from orchestrator.core.policy.protected import literal
 from orchestrator.core.policy.rules import Request, Rule
@@ -104,9 +105,11 @@ def grant_for(
     expires_at: int,
     approval: Seq,
     by: str,
+    names_in: bool = False,
 ) -> GrantAdded:
     """What turns the yes to one request into a rule: for the acts that policy asked about, on their paths or a glob.
 
+    With `names_in` a rule asked about the names in a directory, and not about the directory.
     Raises ParameterInvalid where no rule asked, or the glob names not all that was asked about.
     """
     if not asked or agent is None:
@@ -125,8 +128,15 @@ def grant_for(
         others_work=any(check.others_work for check in asked),
     )
     tried = Grant(approval, 0, grant)
-    beside = next((check.path for check in asked if not tried.names(check.path, directory=check.directory)), None)
+    beside = next((check.path for check in asked if not _named(tried, check, names_in=names_in)), None)
     if beside is not None:
         why = f"'{escaped(pattern or '')}' does not name {escaped(beside)}, which {show(approval)} is about"
         raise ParameterInvalid("pattern", why)
     return grant
+
+
+def _named(grant: Grant, check: PermissionCheck, *, names_in: bool) -> bool:
+    """Whether a grant's globs name what was asked about; of a directory's names one that could be any."""
+    if names_in and grant.names(join(check.path, "*")):
+        return True
+    return grant.names(check.path, directory=check.directory)

@@ -83,7 +83,7 @@ class AccessGate:
         asks = self._asks(caller, ("list",), path, directory=directory)
         access = NameAccess(self, caller, call, path, asks)
         if asks and not self.lists(caller, path):
-            access.approval = await self.require(caller, call, path, asks, WHATEVER, None)
+            access.approval = await self.require(caller, call, path, asks, WHATEVER, None, directory=directory)
         return access
 
     async def names_in(self, caller: Caller, call: Call, folder: WorkspacePath, hidden: WorkspacePath) -> None:
@@ -91,7 +91,8 @@ class AccessGate:
 
         Raises Denied, ApprovalRequired: a person is asked for the folder.
         """
-        await self.require(caller, call, folder, self._asks(caller, ("list",), hidden), WHATEVER, None)
+        asks = self._asks(caller, ("list",), hidden)
+        await self.require(caller, call, folder, asks, WHATEVER, None, directory=True)
 
     def content(
         self, caller: Caller, call: Call, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
@@ -114,6 +115,8 @@ class AccessGate:
         asks: Asks,
         version: Seq,
         digest: Digest | None,
+        *,
+        directory: bool = False,
     ) -> Seq:
         """The granted request that lets exactly this be shown.
 
@@ -128,7 +131,8 @@ class AccessGate:
             raise ApprovalRequired(f"{escaped(path)} needs a person's yes", details={"path": path})
         waiting = next((item.seq for item in found if item is not None and item.state == "waiting"), None)
         if waiting is None:
-            waiting = await self._ask(caller, call, path, asks, version, digest)
+            checks = tuple(PermissionCheck(action, path, directory=directory) for action in asks)
+            waiting = await self._ask(caller, call, PathChange(path, digest, digest), asks, checks, version)
         reason = next(iter(asks.values())).reason
         doing = " and ".join(_DOING[action] for action in asks)
         number = show(waiting)
@@ -141,18 +145,24 @@ class AccessGate:
         )
 
     async def _ask(
-        self, caller: Caller, call: Call, path: WorkspacePath, asks: Asks, version: Seq, digest: Digest | None
+        self,
+        caller: Caller,
+        call: Call,
+        content: PathChange,
+        asks: Asks,
+        checks: tuple[PermissionCheck, ...],
+        version: Seq,
     ) -> Seq:
         policy = self._permissions.policy
         request = ApprovalRequested(
             provenance=Provenance(operation=call.operation.name),
-            paths=(PathChange(path, digest, digest),),
+            paths=(content,),
             rule="; ".join(dict.fromkeys(f"{ask.rule}: {ask.reason}" for ask in asks.values())),
-            permissions=tuple(PermissionCheck(action, path) for action in asks),
+            permissions=checks,
             expires_at=self._clock.now_ms() + policy.limits.approval_ttl_s * 1000,
             read_version=version,
         )
-        recorded = await self._notes.append(caller.aside(call), (f"approval:{path}", request))
+        recorded = await self._notes.append(caller.aside(call), (f"approval:{content.path}", request))
         return recorded[0].seq
 
     def _asks(

@@ -48,14 +48,18 @@ class GrantService:
             raise ParameterInvalid("for_session", why, hint="Send ttl_s (--ttl), with a pattern or without.")
         author = self._s.permissions.author(approval.agent, approval.session)
         ttl_s = GRANT_TTL_S if params.ttl_s is None else params.ttl_s
+        checks = approval.request.permissions
+        asked = self._s.permissions.asked_about(author, checks)
+        names = tuple(check for check in checks if check.directory) if approval.of_read and not asked else ()
         return grant_for(
-            self._s.permissions.asked_about(author, approval.request.permissions),
+            asked or names,
             agent=approval.agent,
             pattern=params.pattern,
             session=approval.session if params.for_session else None,
             expires_at=self._s.clock.now_ms() + ttl_s * 1000,
             approval=approval.seq,
             by=caller.agent,
+            names_in=bool(names),
         )
 
     async def expire(self) -> int | None:

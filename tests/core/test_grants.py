@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from orchestrator.core.change import PermissionCheck
@@ -41,3 +43,28 @@ def test_covers(pattern: str | None, agent: str, action: Action, path: str, othe
 def test_a_pattern_names_what_was_asked(pattern: str) -> None:
     with pytest.raises(ParameterInvalid):
         grant(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names_in", "fits"),
+    [
+        pytest.param("ci/**", True, True, id="all in the folder"),
+        pytest.param("ci/*", True, True, id="its own names"),
+        pytest.param("ci", True, True, id="the folder, and so what is in it"),
+        pytest.param("ci/*.yml", True, False, id="some of its names"),
+        pytest.param("ci/**", False, False, id="the folder itself was asked about"),
+    ],
+)
+def test_a_pattern_for_the_names_in_a_folder(pattern: str, names_in: bool, fits: bool) -> None:
+    asked = (PermissionCheck("list", WorkspacePath("ci"), directory=True),)
+    with nullcontext() if fits else pytest.raises(ParameterInvalid):
+        grant_for(
+            asked,
+            agent=AgentName("alice"),
+            pattern=pattern,
+            session=None,
+            expires_at=9,
+            approval=Seq(3),
+            by="person:ada",
+            names_in=names_in,
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +165,45 @@ async def test_on_the_command_line(base: Path) -> None:
             assert cli(daemon, "grants", "revoke", grant["grant"], ORCHESTRATOR_APPROVER=code)[0] == 0
             assert cli(daemon, "grants", "list")[1] == "no grant holds\n"
             assert (await alice.edit_file("migrations/1", [Replacement(search="1", replace="2")])).status == "waiting"
+
+
+ASKS = """
+name = "asks"
+default = "allow"
+
+[[rule]]
+name = "looks"
+agents = ["alice"]
+actions = [{actions}]
+paths = ["config/**"]
+verdict = "ask"
+"""
+
+
+@pytest.mark.parametrize(
+    ("actions", "operation", "first", "wider", "then"),
+    [
+        pytest.param('"read", "search"', "read_file", "config/a", {"pattern": "config/**"}, "config/b", id="contents"),
+        pytest.param('"read", "search"', "blame", "config/a", {"for_session": True}, "config/a", id="any version"),
+        pytest.param('"list"', "file_info", "config/a", {"pattern": "config/**"}, "config/b", id="facts"),
+        pytest.param('"list"', "list_files", "config", {"pattern": "config/**"}, "config", id="the names in a folder"),
+        pytest.param('"list"', "list_files", "config", {"for_session": True}, "config", id="in a session"),
+    ],
+)
+async def test_a_grant_is_for_reads_and_lists_too(
+    base: Path, actions: str, operation: str, first: str, wider: dict[str, Any], then: str
+) -> None:
+    daemon = set_up(base, ASKS.format(actions=actions))
+    (daemon.workspace / "config").mkdir()
+    for name in "ab":
+        (daemon.workspace / "config" / name).write_text("x = 1\n")
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            call = getattr(alice, operation)
+            asked = (await refused(call(path=first))).details["approval"]
+            answer = await person.approve(asked, unseen=True, approver=code, **wider)
+            assert (answer.status, len(answer.grants)) == ("granted", 1)
+            await bob.edit_file("config/a", [Replacement(search="1", replace="2")])
+            await call(path=then)
+            assert (await person.approvals_list()).total == 0
