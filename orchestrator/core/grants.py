@@ -16,9 +16,12 @@ from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.paths import join
 from orchestrator.core.policy.evaluate import Matcher
 from orchestrator.core.policy.protected import literal
-from orchestrator.core.policy.rules import Request, Rule
+from orchestrator.core.policy.rules import Action, Request, Rule
 from orchestrator.core.policy.tables import glob_problem
 from orchestrator.core.projections.base import Projection
+
+_Act = tuple[Action, bool]
+"""An action, and whether on others' work."""
 
 
 class Grant(msgspec.Struct, frozen=True, dict=True):
@@ -96,7 +99,7 @@ class Grants(Projection):
             self._of.setdefault(grant.added.agent, []).append(grant)
 
 
-def grant_for(
+def grants_for(
     asked: Sequence[PermissionCheck],
     *,
     agent: AgentName | None,
@@ -106,33 +109,50 @@ def grant_for(
     approval: Seq,
     by: str,
     names_in: bool = False,
-) -> GrantAdded:
-    """What turns the yes to one request into a rule: for the acts that policy asked about, on their paths or a glob.
+) -> tuple[GrantAdded, ...]:
+    """What turns the yes to one request into rules: for the acts that policy asked about, each on its own paths.
 
-    With `names_in` a rule asked about the names in a directory, and not about the directory.
-    Raises ParameterInvalid where no rule asked, or the glob names not all that was asked about.
+    With a glob it is one, for all of these acts on whatever that names. With `names_in` a rule asked about the names
+    in a directory, and not about the directory. Raises ParameterInvalid where no rule asked, or the glob names not
+    all that was asked about.
     """
     if not asked or agent is None:
         why = f"no rule of the policy asks about {show(approval)} now, so there is nothing to grant"
         raise ParameterInvalid("approval", why, hint="Approve it alone.")
     if pattern is not None and (problem := glob_problem(pattern)):
         raise ParameterInvalid("pattern", f"'{escaped(pattern)}': {problem}")
-    grant = GrantAdded(
-        agent=agent,
-        globs=(pattern,) if pattern is not None else tuple(dict.fromkeys(literal(check.path) for check in asked)),
-        actions=tuple(dict.fromkeys(check.action for check in asked)),
-        expires_at=expires_at,
-        approval=approval,
-        by=by,
-        session=session,
-        others_work=any(check.others_work for check in asked),
+    acts: dict[tuple[str, ...], dict[_Act, None]] = {}
+    for check in asked:
+        globs = (pattern,) if pattern is not None else _exactly(check)
+        acts.setdefault(globs, {})[check.action, check.others_work] = None
+    paths: dict[tuple[_Act, ...], list[str]] = {}
+    for globs, done in acts.items():
+        paths.setdefault(tuple(done), []).extend(globs)
+    grants = tuple(
+        GrantAdded(
+            agent=agent,
+            globs=tuple(globs),
+            actions=tuple(dict.fromkeys(action for action, _ in done)),
+            expires_at=expires_at,
+            approval=approval,
+            by=by,
+            session=session,
+            others_work=any(others for _, others in done),
+        )
+        for done, globs in paths.items()
     )
-    tried = Grant(approval, 0, grant)
-    beside = next((check.path for check in asked if not _named(tried, check, names_in=names_in)), None)
+    tried = [Grant(approval, 0, grant) for grant in grants]
+    beside = next((c.path for c in asked if not any(_named(grant, c, names_in=names_in) for grant in tried)), None)
     if beside is not None:
         why = f"'{escaped(pattern or '')}' does not name {escaped(beside)}, which {show(approval)} is about"
         raise ParameterInvalid("pattern", why)
-    return grant
+    return grants
+
+
+def _exactly(check: PermissionCheck) -> tuple[str, ...]:
+    """The globs that name one path, and nothing in it, should it be a folder; a yes to list one is to all in it."""
+    glob = literal(check.path)
+    return (glob,) if check.action == "list" else (glob, f"!{glob}/*")
 
 
 def _named(grant: Grant, check: PermissionCheck, *, names_in: bool) -> bool:

@@ -9,7 +9,7 @@ from orchestrator.api.grants import GrantInfo, GrantList, GrantRevoke
 from orchestrator.core.errors import NotPermitted, ParameterInvalid
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import GrantAdded, GrantEnd, GrantExpired, GrantRevoked
-from orchestrator.core.grants import Grant, grant_for
+from orchestrator.core.grants import Grant, grants_for
 from orchestrator.core.ids import parse_seq, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.engine.approver import ApproverGate
@@ -36,10 +36,10 @@ class GrantService:
         await self._s.notes.append(caller.origin(call), (stream_of(grant.added), event))
         return r.Done(message=f"{grant.rule} is revoked; {grant.added.agent} is asked about again")
 
-    async def wanted(self, caller: Caller, params: Approve, approval: Approval) -> GrantAdded | None:
-        """The grant that a person gives with their yes, if any. Raises Denied, NotPermitted, ParameterInvalid."""
+    async def wanted(self, caller: Caller, params: Approve, approval: Approval) -> tuple[GrantAdded, ...]:
+        """The grants that a person gives with their yes, if any. Raises Denied, NotPermitted, ParameterInvalid."""
         if not params.for_session and params.pattern is None and params.ttl_s is None:
-            return None
+            return ()
         if not caller.is_person:
             raise NotPermitted("only a person grants more than the one request")
         session = self._s.state.sessions.get(approval.session) if approval.session is not None else None
@@ -51,7 +51,7 @@ class GrantService:
         checks = approval.request.permissions
         asked = self._s.permissions.asked_about(author, checks)
         names = tuple(check for check in checks if check.directory) if approval.of_read and not asked else ()
-        return grant_for(
+        return grants_for(
             asked or names,
             agent=approval.agent,
             pattern=params.pattern,

@@ -207,3 +207,44 @@ async def test_a_grant_is_for_reads_and_lists_too(
             await bob.edit_file("config/a", [Replacement(search="1", replace="2")])
             await call(path=then)
             assert (await person.approvals_list()).total == 0
+
+
+async def test_each_act_of_a_request_is_granted_for_its_own_path(base: Path) -> None:
+    rule = (
+        '[[rule]]\nname = "moves"\nagents = ["*"]\nactions = ["write", "delete"]\npaths = ["old.*"]\nverdict = "ask"\n'
+    )
+    daemon = set_up(base, POLICY + rule)
+    for name in ("migrations/1", "old.txt"):
+        (daemon.workspace / name).parent.mkdir(exist_ok=True)
+        (daemon.workspace / name).write_text("one\n")
+    patch = (
+        "--- a/migrations/1\n+++ b/migrations/1\n@@ -1 +1 @@\n-one\n+two\n"
+        "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+    )
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            mixed = (await alice.apply_patch(patch)).approval or ""
+            given = await person.approve(mixed, unseen=True, for_session=True, approver=code)
+            assert given.status == "applied"
+            assert [(each.actions, each.globs[0]) for each in (await person.grants_list()).grants] == [
+                (("write",), "/migrations/1"),
+                (("delete",), "/old.txt"),
+            ]
+            again = await alice.edit_file("migrations/1", [Replacement(search="two", replace="three")])
+            assert again.status == "applied"
+            assert (await alice.delete_file("migrations/1")).status == "waiting"
+
+
+async def test_a_file_that_becomes_a_folder_grants_nothing_in_it(base: Path) -> None:
+    rule = '[[rule]]\nname = "ci"\nagents = ["*"]\nactions = ["create"]\npaths = ["ci"]\nverdict = "ask"\n'
+    daemon = set_up(base, POLICY + rule)
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            asked = (await create(alice, "ci")).approval or ""
+            assert (await person.approve(asked, unseen=True, for_session=True, approver=code)).status == "applied"
+            await alice.delete_file("ci")
+            assert (await create(alice, "ci")).status == "applied"
+            await alice.delete_file("ci")
+            assert (await create(alice, "ci/deploy.sh")).status == "waiting"

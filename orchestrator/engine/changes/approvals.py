@@ -67,8 +67,7 @@ class ApprovalService:
                     digest=approval.request.digest,
                     unseen=bool(unseen),
                 )
-                grant = await self._grants.wanted(caller, params, approval)
-                wider = ((stream_of(grant), grant),) if grant is not None else ()
+                wider = [(stream_of(grant), grant) for grant in await self._grants.wanted(caller, params, approval)]
                 added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
                 if not approval.of_read:
                     await self._apply(approval)
