@@ -24,7 +24,7 @@ shows = "everybody"
 
 [[rule]]
 name = "the vault"
-agents = ["alice"]
+agents = ["alice", "judge"]
 actions = [{actions}]
 paths = ["vault"]
 verdict = "{verdict}"
@@ -36,6 +36,13 @@ agents = ["carol"]
 actions = ["delete"]
 paths = ["*"]
 verdict = "ask"
+
+[[rule]]
+name = "judges"
+agents = ["judge"]
+actions = ["approve"]
+paths = ["*"]
+verdict = "allow"
 """
 
 PATH = "vault/plan.txt"
@@ -53,6 +60,7 @@ class Row(NamedTuple):
     parameters: dict[str, Any]
     listing: Answers
     reading: Answers
+    caller: str = "alice"
 
 
 ONE = {"path": PATH}
@@ -97,15 +105,17 @@ TABLE = [
     Row("reserve_paths", {"globs": ["vault/*"]}, "leaves out", "is silent"),
     Row("stale_readers", ONE, "asks", "asks"),
     Row("journal_query", {"kind": "change_applied"}, "leaves out", "is silent"),
+    Row("approvals_list", {}, "leaves out", "is silent", "judge"),
+    Row("approvals_show", {"approval": "{approval}"}, "refuses", "refuses", "judge"),
 ]
 
-NAMES_NO_PATH = {"begin_task", "end_task", "release_paths", "resolve_conflict"}
-"""They tell nothing of a path that the caller did not name; who resolves a conflict has to be a reviewer."""
+NAMES_NO_PATH = {"begin_task", "end_task", "release_paths", "resolve_conflict", "approve", "deny"}
+"""They tell nothing of a path that the caller did not name; the last two ask as `approvals_show` does."""
 
 
 def test_every_operation_for_agents_is_in_the_table() -> None:
     known = {row.operation for row in TABLE} | NAMES_NO_PATH
-    assert known == {operation.name for operation in OPERATIONS if not operation.operator_only}
+    assert known == {operation.name for operation in OPERATIONS if not operation.operator_only or operation.reviewers}
 
 
 @pytest.mark.parametrize("verdict", ["allow", "ask", "deny"])
@@ -120,10 +130,10 @@ async def test_it_answers_by_the_verdict(
     (daemon.workspace / PATH).write_text(TEXT)
     (daemon.workspace / "open.txt").write_text("a day for all\n")
     with running(base):
-        names = await what_others_did(daemon)
+        names, token = await what_others_did(daemon), await judge(daemon)
         wrong: list[tuple[str, dict[str, Any], str]] = []
         for row in TABLE:
-            talk = Talk(daemon, "alice")
+            talk = Talk(daemon, row.caller, token=token if row.caller == "judge" else None)
             parameters = {name: named(value, names) for name, value in row.parameters.items()}
             talk.call(row.operation, **parameters)
             answer = talk.answer()
@@ -147,6 +157,12 @@ def as_expected(answer: dict[str, Any], expected: Answers, verdict: str, secret:
     told = failed.get("details", {}) if failed else answer["result"]
     waits = failed.get("code") == "approval_required" or told.get("status") == "waiting"
     return waits and told["approval"].startswith("@") and "quokka" not in text
+
+
+async def judge(daemon: RunningDaemon) -> str:
+    """A reviewer's token."""
+    async with daemon.client() as person:
+        return (await person.agent_add("judge", "review", approver=await daemon.make_approver())).token
 
 
 async def what_others_did(daemon: RunningDaemon) -> dict[str, str]:

@@ -91,6 +91,8 @@ class ApprovalInbox:
         names = conflict.found.names if conflict is not None else ()
         changed = {name for item in approval.request.paths for name in (item.path, item.moved_from) if name}
         paths = sorted(changed.union(names))
+        if not caller.is_person:
+            self._s.access.refuse_unlisted(caller, paths, f"{show(approval.seq)} is about")
         for path in paths:
             self._s.permissions.permit(caller, "approve", path, on_disk=True)
         if not caller.is_person:
