@@ -23,7 +23,7 @@ class PolicyCheck(p.Params, frozen=True):
 class PolicyExplain(p.Params, frozen=True):
     action: Action
     path: p.PathText
-    agent: Annotated[p.Name, Meta(description="Who would do it; without one, the caller.")] = ""
+    agent: Annotated[p.Name, Meta(description="Who would do it, or class:NAME; without one, the caller.")] = ""
 
 
 class PolicySimulate(p.Params, frozen=True):
@@ -153,6 +153,8 @@ class Explanation(r.Result, frozen=True, kw_only=True):
     verdict: Answer
     rule: str  # "default": none matched
     reason: str = ""
+    profile: str = ""  # the one whose limits hold for this agent
+    notes: tuple[str, ...] = ()  # that the name is nobody's, that a broken file is not used
     considered: tuple[ConsideredRule, ...] = ()  # the strictest first; of these the first that matches decides
 
 

@@ -665,7 +665,7 @@ class OperationMethods:
         """Why an agent may do this to a path, or not: every rule about it, and the one that decides.
 
         path: Relative path, e.g. 'src/app.py'.
-        agent: Who would do it; without one, the caller.
+        agent: Who would do it, or class:NAME; without one, the caller.
         """
 
     async def policy_simulate(

@@ -39,6 +39,11 @@ def is_reserved(name: str) -> bool:
     return _RESERVED.match(name) is not None
 
 
+def is_person(name: str) -> bool:
+    """Whether a name is that of a person at the command line; no agent can have one like it."""
+    return name.startswith("person:")
+
+
 def show(seq: int) -> str:
     """Write a position the one way that callers see it."""
     return f"@{seq}"

@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import Denied, PathError, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.policy.evaluate import asks_for_size, asks_for_task, evaluate, hidden_from_all
 from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
@@ -219,7 +219,7 @@ class Permissions:
         """Whose change the daemon carries out, though it is not calling now."""
         name = agent or AgentName("unnamed")
         known = self._state.identities.get(name)
-        agent_class = known.agent_class if known else "cloud"
+        agent_class: AgentClass = known.agent_class if known else "person" if is_person(name) else "cloud"
         return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), transport="daemon")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anyio.lowlevel
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
@@ -23,15 +24,16 @@ from orchestrator.api.policies import (
     SimulationAnswer,
     VerdictCount,
 )
-from orchestrator.core.errors import ParameterInvalid, PolicyChanged
+from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
-from orchestrator.core.ids import AgentName, Seq, Timestamp, parse_timestamp, show
+from orchestrator.core.events.sessions import AgentClass
+from orchestrator.core.ids import AgentName, Seq, Timestamp, WorkspacePath, parse_timestamp, show
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
-from orchestrator.core.policy.simulate import TAGS, Simulation
-from orchestrator.core.policy.tables import Problem
+from orchestrator.core.policy.simulate import TAGS, Simulation, sized_at
+from orchestrator.core.policy.tables import Problem, agent_problem
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.policy_files import STREAM, PolicyKeeper
@@ -97,18 +99,20 @@ class PolicyService:
 
     async def policy_explain(self, caller: Caller, call: Call, params: PolicyExplain) -> Explanation:
         path, permissions = self._s.paths.either(params.path), self._s.permissions
-        who = permissions.author(AgentName(params.agent), None) if params.agent else caller
+        who, notes = self._asked_about(caller, params.agent)
         verdict = permissions.verdict(who, params.action, path, on_disk=True)
         request = permissions.request(who, params.action, path)
         rules = considered(permissions.policy, request)
         return Explanation(
-            agent=who.agent,
+            agent=params.agent or who.agent,
             agent_class=who.agent_class,
             action=params.action,
             path=path,
             verdict="allow" if isinstance(verdict, Allow) else "deny" if isinstance(verdict, Deny) else "ask",
             rule=verdict.rule,
             reason="" if isinstance(verdict, Allow) else verdict.reason,
+            profile=permissions.profile(who).name,
+            notes=(*notes, *self._keeper.unused()),
             considered=tuple(
                 ConsideredRule(
                     name=rule.name,
@@ -132,6 +136,20 @@ class PolicyService:
             ),
         )
 
+    def _asked_about(self, caller: Caller, agent: str) -> tuple[Caller, tuple[str, ...]]:
+        """Whose act is judged: the caller's, that of a name, or of `class:NAME`. Raises ParameterInvalid."""
+        if not agent:
+            return caller, ()
+        who = self._s.permissions.author(AgentName(agent), None)
+        if agent.startswith("class:"):
+            if problem := agent_problem(agent):
+                raise ParameterInvalid("agent", problem)
+            agent_class = msgspec.convert(agent.removeprefix("class:"), AgentClass)
+            return msgspec.structs.replace(who, agent=AgentName("somebody"), agent_class=agent_class), ()
+        if self._s.state.identities.get(agent) is None and not who.is_person:
+            return who, (f"{escaped(agent)} is not registered; judged as class {who.agent_class}",)
+        return who, ()
+
     async def policy_simulate(self, caller: Caller, call: Call, params: PolicySimulate) -> SimulationAnswer:
         new = self._keeper.beside(params.text, params.source)
         permissions, journal = self._s.permissions, self._s.journal
@@ -143,7 +161,11 @@ class PolicyService:
             )
         wanted = EventFilter(tags=TAGS, after=(since.seq or 1) - 1, since_at=since.at)
         async for recorded in journal.events(wanted):
-            simulation.judge(recorded)
+            sizes = dict[WorkspacePath, int | None]()
+            for path, at in sized_at(recorded) if simulation.asks_for_size else ():
+                version = await journal.version_at(path, at)
+                sizes[path] = version.size if version is not None else None
+            simulation.judge(recorded, sizes)
             if recorded.seq % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
         changed = [
@@ -190,4 +212,5 @@ class PolicyService:
         blob = (waiting.text.digest, waiting.text.data)
         await self._s.notes.append(caller.origin(call), (STREAM, event), blobs=(blob,))
         await self._keeper.refresh(again=True)
-        return r.Done(message=f"{WORKSPACE_FILE} holds from here on, beside the operator's rules")
+        holds = "holds from here on, beside the operator's rules" if waiting.text.text else "is gone and holds no more"
+        return r.Done(message=f"{WORKSPACE_FILE} {holds}")

@@ -163,15 +163,22 @@ class PolicyKeeper:
         if events:
             await self._s.notes.note(Origin(), *events, blobs=tuple(blobs))
 
-    def notes(self) -> Iterator[str]:
-        """What a person should know of the policy files, and do."""
+    def unused(self) -> Iterator[str]:
+        """The files that can't be used, and what answers in their place."""
         for _, message in _troubles(self.now):
             yield f"not used: {message}. The policy before it goes on; mend the file"
+
+    def notes(self) -> Iterator[str]:
+        """What a person should know of the policy files, and do."""
+        yield from self.unused()
         waiting = self.now.waiting
         if waiting is not None and not waiting.problem:
             what = "has changed" if waiting.text.text else "is gone"
+            since = f"{what}, and what a person said yes to before holds on"
+            if all(text.layer != "workspace" for text in self.now.texts):
+                since = "is new: nobody said yes to it yet, so none of its rules holds"
             yield (
-                f"{WORKSPACE_FILE} {what}, and what a person said yes to before holds on: `orchestrator policy show` "
+                f"{WORKSPACE_FILE} {since}: `orchestrator policy show` "
                 f"shows it, `orchestrator policy approve {waiting.text.digest}` takes it up"
             )
 

@@ -75,6 +75,31 @@ async def test_explain_names_each_rule_and_the_one_that_decides(daemon: RunningD
         assert refused.value.details["rule"] == said["rule"]
 
 
+@pytest.mark.parametrize(
+    ("agent", "path", "judged", "says"),
+    [
+        pytest.param("class:review", "a", ("review", "allow", "review"), "", id="a class"),
+        pytest.param(
+            "nobody", "a", ("cloud", "deny", "default"), "nobody is not registered; judged as class cloud", id="no name"
+        ),
+        pytest.param("person:root", "a", ("person", "allow", "review"), "", id="a person"),
+    ],
+)
+async def test_explain_judges_a_class_a_person_and_a_name_that_nobody_has(
+    daemon: RunningDaemon, agent: str, path: str, judged: tuple[str, str, str], says: str
+) -> None:
+    code, said = command(daemon, "policy", "explain", "review", path, "--agent", agent)
+    assert (code, said["agent"]) == (0, agent)
+    assert (said["agent_class"], said["verdict"], said["rule"]) == judged
+    assert said.get("notes", []) == ([says] if says else [])
+
+
+async def test_explain_refuses_a_class_that_is_none(daemon: RunningDaemon) -> None:
+    code, said = command(daemon, "policy", "explain", "read", "a", "--agent", "class:clod")
+    assert (code, said["code"]) == (1, "invalid_parameter")
+    assert "local, cloud" in said["message"] or "cloud, local" in said["message"]
+
+
 async def test_check_warns_of_what_a_policy_opens(daemon: RunningDaemon) -> None:
     (daemon.workspace / "own.pem").write_text("key\n")
     async with daemon.client("alice") as alice:
@@ -173,6 +198,44 @@ async def test_past_events_are_judged_by_another_policy(daemon: RunningDaemon) -
     broken = write(daemon.base, 'name = "x"\n')
     code, refused = command(daemon, "policy", "simulate", "--policy", broken)
     assert (code, refused["code"]) == (1, "policy_invalid")
+
+
+NO_PEOPLE = """
+[[rule]]
+name = "no people"
+agents = ["class:person"]
+actions = ["read"]
+paths = ["**"]
+verdict = "deny"
+"""
+LARGE = """
+[[rule]]
+name = "large"
+agents = ["*"]
+actions = ["read"]
+paths = ["**"]
+max_bytes = 1000
+verdict = "ask"
+"""
+
+
+async def test_past_acts_are_judged_by_who_did_them_and_by_the_sizes_of_their_time(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "small.txt").write_text("a\n")
+    (daemon.workspace / "large.txt").write_text("a" * 50 + "\n")
+    async with daemon.client("bob") as bob:
+        await bob.read_file("small.txt")
+        await bob.write_file("large.txt", "b" * 2000, mode="append")
+        await bob.read_file("large.txt")
+        await bob.write_file("large.txt", "c\n", mode="truncate")
+        await bob.read_file("large.txt")
+    assert cli(daemon, "read", "small.txt")[0] == 0
+    new = write(daemon.base, f'name = "x"\nextends = "default"\n{NO_PEOPLE}{LARGE}')
+    code, said = command(daemon, "policy", "simulate", "--policy", new)
+    assert code == 0, said
+    assert [(act["agent"].partition(":")[0], act["new"], act["path"], act["times"]) for act in said["changed"]] == [
+        ("bob", "ask", "large.txt", 1),
+        ("person", "deny", "small.txt", 1),
+    ]
 
 
 async def test_check_names_tools_that_do_not_exist_and_permission_by_a_title(daemon: RunningDaemon) -> None:

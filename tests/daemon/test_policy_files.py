@@ -94,6 +94,8 @@ async def test_a_broken_file_changes_nothing_and_says_so(layered: Layered) -> No
     for _ in range(2):
         assert await verdicts(layered, "a", "b") == ["deny", "allow"]
     assert f"{layered.state}: line 3: defualt: unknown key" in health(layered)
+    _, explained = command(layered.daemon, "policy", "explain", "write", "a", "--agent", "bob")
+    assert "line 3: defualt: unknown key" in "\n".join(explained["notes"])
     (rejected,) = events(layered, "policy_rejected")
     assert rejected["source"] == str(layered.state)
     assert "line 3: defualt" in rejected["message"]
@@ -122,7 +124,7 @@ async def test_the_workspaces_file_holds_after_a_persons_yes_to_this_content(lay
     text = rule("frozen", "deny", "a")
     layered.workspace.write_text(text)
     assert await verdicts(layered, "a") == ["allow"]
-    assert ".orchestrator/policy.toml has changed" in health(layered)
+    assert ".orchestrator/policy.toml is new: nobody said yes to it yet" in health(layered)
     approver = await layered.daemon.make_approver()
     digest = digest_of(text.encode())
     code, refused = command(layered.daemon, "policy", "approve", digest, approver="wrong")
@@ -145,7 +147,8 @@ async def test_the_workspaces_file_holds_after_a_persons_yes_to_this_content(lay
     assert await verdicts(layered, "a") == ["deny"], "the approved content holds on"
     assert ".orchestrator/policy.toml is gone" in health(layered)
     gone = digest_of(b"")
-    assert command(layered.daemon, "policy", "approve", gone, approver=approver)[0] == 0
+    code, said = command(layered.daemon, "policy", "approve", gone, approver=approver)
+    assert (code, "is gone and holds no more" in said["message"]) == (0, True)
     assert await verdicts(layered, "a") == ["allow"]
     assert [event["digest"] for event in events(layered, "workspace_policy_approved")] == [digest, gone]
 

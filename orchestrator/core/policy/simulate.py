@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -24,8 +24,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.paths import parse_path
-from orchestrator.core.policy.evaluate import evaluate
-from orchestrator.core.policy.rules import ACTIONS, Action, Allow, Answer, Deny, Policy, Request, Verdict
+from orchestrator.core.policy.evaluate import asks_for_size, evaluate
+from orchestrator.core.policy.rules import ACTIONS, BY_SIZE, Action, Allow, Answer, Deny, Policy, Request, Verdict
 
 _TELLING: tuple[type[Event], ...] = (
     *(FileRead, ContentShown, DiffShown, ContentSearched, DirectoryListed, ReadRefused),
@@ -64,15 +64,22 @@ class Simulation:
         """Every act that is answered otherwise, the earliest first."""
         return tuple(self._changed.values())
 
-    def judge(self, recorded: Recorded) -> None:
-        """Take one event in; one of nobody's call tells nothing."""
+    @property
+    def asks_for_size(self) -> bool:
+        """Whether what one of the two says may depend on how large a file was."""
+        return asks_for_size(self._old) or asks_for_size(self._new)
+
+    def judge(self, recorded: Recorded, sizes: Mapping[WorkspacePath, int | None]) -> None:
+        """Take one event in, and what is known of the sizes of its files; one of nobody's call tells nothing."""
         agent, acts = recorded.origin.agent, tuple(acts_of(recorded.event))
         if agent is None or not acts:
             return
         self.events += 1
-        for act in acts:
+        for each in acts:
+            size = each.size if each.size is not None else sizes.get(each.path)
+            act = msgspec.structs.replace(each, size=None)
             request = Request(
-                agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory, size=act.size
+                agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory, size=size
             )
             was, now = evaluate(self._old, request), evaluate(self._new, request)
             old, new = _answer(was), _answer(now)
@@ -90,6 +97,17 @@ class Simulation:
                     new=new,
                     rule=now.rule,
                 )
+
+
+def sized_at(recorded: Recorded) -> Iterator[tuple[WorkspacePath, int]]:
+    """The files of an event whose sizes policy was told, and the position at which each had that size.
+
+    A change has its sizes from its intent on; of what goes away it is the one before.
+    """
+    refused = isinstance(recorded.event, ChangeRefused)
+    for act in acts_of(recorded.event):
+        if act.size is None and act.action in BY_SIZE and not (refused and act.action in ("create", "write")):
+            yield act.path, recorded.seq - (act.action in ("delete", "move"))
 
 
 def _answer(verdict: Verdict) -> Answer:
