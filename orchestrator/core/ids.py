@@ -31,7 +31,7 @@ SessionId = NewType("SessionId", str)
 _SEQ = re.compile(r"(@?)([0-9]{1,18})\Z")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 
-_RESERVED = re.compile(r"(person|class|reviewer):|(outside|unnamed|found|policy|daemon|person)\Z", re.IGNORECASE)
+_RESERVED = re.compile(r"(person|class|client|reviewer):|(outside|unnamed|found|policy|daemon|person)\Z", re.IGNORECASE)
 
 
 def is_reserved(name: str) -> bool:

@@ -47,6 +47,7 @@ from orchestrator.core.policy.rules import (
     Rule,
     Verdict,
 )
+from orchestrator.core.policy.tables import CLIENT, CLIENT_OF_ANY
 
 REMEMBERED = 50_000
 """Paths, and directories, whose rules are known; of a larger tree they are found anew."""
@@ -249,7 +250,11 @@ class _Evaluation:
         by_rule = bool(found & self._deciding or found & self._stricter)
         # the lowest bit: the strictest rules are first
         verdict = self._verdicts[(found & -found).bit_length() - 1] if by_rule else self._default
-        return verdict if request.action != "approve" else _of_approver(request, verdict, by_rule=by_rule)
+        if request.action != "approve":
+            return verdict
+        if request.agent.startswith(CLIENT):  # a rule that can only tighten has nobody asked
+            by_rule = bool(found & self._deciding)
+        return _of_approver(request, verdict, by_rule=by_rule)
 
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
         matched = self._of_size(self._matched(request.path, request.directory), request.size)
@@ -316,6 +321,9 @@ def _applies(rule: Rule, request: Request) -> bool:
         return False
     if rule.task and not (request.task and _pattern(rule.task).match(request.task.casefold())):
         return False
+    if request.agent.startswith(CLIENT):  # what is for all lets nobody approve there
+        named = (request.agent, CLIENT_OF_ANY, *(["*"] if rule.verdict == "deny" else []))
+        return not set(named).isdisjoint(rule.agents)
     return any(
         agent == f"class:{request.agent_class}" if agent.startswith("class:") else agent in ("*", request.agent)
         for agent in rule.agents
@@ -325,8 +333,11 @@ def _applies(rule: Rule, request: Request) -> bool:
 def _of_approver(request: Request, verdict: Verdict, *, by_rule: bool) -> Verdict:
     """May this one say yes here? A person, who has the approver code for it, unless a rule denies it.
 
-    An agent of class review where a rule allows it, never by the policy's default; nobody else.
+    An agent of class review where a rule allows it, never by the policy's default; nobody else. `client:NAME` is the
+    person whom that agent's client asks: where a rule lets that one approve, and with `ask` by the approver code.
     """
+    if request.agent.startswith(CLIENT):
+        return verdict if by_rule or isinstance(verdict, Deny) else Deny(verdict.rule, "no rule has its client asked")
     match request.agent_class:
         case "person":
             return verdict if isinstance(verdict, Deny) and by_rule else Allow(verdict.rule)

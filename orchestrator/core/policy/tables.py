@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     import tree_sitter
 
 T = TypeVar("T", bound=msgspec.Struct)
+CLIENT = "client:"
+"""Before an agent's name: the person whom its client asks."""
+
+CLIENT_OF_ANY = f"{CLIENT}*"
+
 Check = Callable[[str], str | None]
 """What is wrong with a text; None: nothing."""
 
@@ -180,8 +185,10 @@ def agent_problem(agent: str) -> str | None:
         return None
     if agent.startswith("class:"):
         return known_one(agent[6:], get_args(AgentClass))
+    if agent == CLIENT_OF_ANY:
+        return None
     if not agent or "*" in agent or not agent.isprintable() or " " in agent:
-        return "an agent's name (whole, no globs), class:NAME, or *"
+        return "an agent's name (whole, no globs), class:NAME, client:NAME, client:* or *"
     return None
 
 

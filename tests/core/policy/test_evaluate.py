@@ -72,6 +72,30 @@ def test_who_approves(rules: str, agent_class: AgentClass, verdict: Answer, defa
     assert answer(asked, "approve", "a.py", agent_class=agent_class) == verdict
 
 
+@pytest.mark.parametrize(
+    ("rules", "verdict"),
+    [
+        pytest.param({}, "deny", id="never by default"),
+        pytest.param({"client:x": "allow"}, "allow", id="a rule names it"),
+        pytest.param({"client:*": "ask"}, "ask", id="everybody's client, by the code"),
+        pytest.param({"client:x": "allow", "client:*": "ask"}, "ask", id="the stricter of both"),
+        pytest.param({"client:y": "allow"}, "deny", id="another's client"),
+        pytest.param({"*": "allow"}, "deny", id="what is for all lets nobody"),
+        pytest.param({"*": "ask"}, "deny", id="nor has it anybody asked"),
+        pytest.param({"x": "allow", "class:cloud": "allow", "class:person": "allow"}, "deny", id="nor the agent's own"),
+        pytest.param({"client:x": "allow", "*": "deny"}, "deny", id="what is for all denies"),
+    ],
+)
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+def test_the_person_before_a_client(rules: dict[str, Answer], verdict: Answer, default: Answer) -> None:
+    made = (
+        Rule(name=f"r{at}", agents=(who,), actions=("approve",), paths=("**",), verdict=said)
+        for at, (who, said) in enumerate(rules.items())
+    )
+    asked = msgspec.structs.replace(DEFAULT, default=default, rules=tuple(made))
+    assert answer(asked, "approve", "a.py", agent="client:x") == verdict
+
+
 def test_the_work_of_others_asks() -> None:
     assert answer(DEFAULT, "delete", "a.py", others_work=True) == "ask"
     assert answer(DEFAULT, "move", "a.py", others_work=True) == "ask"
