@@ -124,6 +124,7 @@ class ApprovalInfo(r.Result, frozen=True, kw_only=True):
     changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
     beside: tuple[str, ...] = ()  # others that wait for one of its files; after a yes to one they are asked anew
     by: str | None = None  # who answered it
+    via: str | None = None  # in the form of this agent's client
 
 
 class Approvals(r.Result, frozen=True, kw_only=True):

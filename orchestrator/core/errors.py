@@ -118,6 +118,15 @@ class AnswerTooLarge(
         )
 
 
+class RequestStateInvalid(
+    CallerError,
+    code="request_state_invalid",
+    hint="What waits is in the queue: await_change follows it, and a person answers it there. Send a new call without "
+    "requestState and inputResponses.",
+):
+    """The state that came back with a call is not what was given out for it."""
+
+
 class RequestIdReused(CallerError, code="request_id_reused", hint="Use a new request_id for a new request."):
     """The request id was used before, with other parameters."""
 

@@ -44,6 +44,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: str | None = None  # of the token that let it in; an identity that changed since lets it no further
     connection: int = 0  # which of the daemon's connections; a later one has a higher number
     pid: int = 0  # of the process at its other end; 0 where the system does not say it
+    via: AgentName | None = None  # a person whom this agent's client asked, about one request
 
     @property
     def is_person(self) -> bool:

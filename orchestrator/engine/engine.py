@@ -33,6 +33,7 @@ from orchestrator.engine.calls import CallService, handled_by, handlers_of
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
@@ -103,6 +104,7 @@ class Engine:
         self._watching = Watching(observer, importer, watcher)
         self._grants = GrantService(services, gate)
         self._approvals = ApprovalService(services, pipeline, gate, self._grants)
+        self.elicitations = Elicitations(services, self._approvals.inbox, answers, signer)
         proposals, attributions = Proposals(services, pipeline, checker), Attributions(journal, contents)
         rebaser = Rebaser(services, observer, renames)
         conflicts = ConflictViews(services, answers.diffs, rebaser, attributions)

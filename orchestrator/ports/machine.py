@@ -40,6 +40,12 @@ class Signer(Protocol):
         Raises SigningKeyUnusable.
         """
 
+    def seal(self, message: bytes) -> bytes:
+        """A keyed hash that only who has the key can make. Raises SigningKeyUnusable."""
+
+    def sealed(self, message: bytes, seal: bytes) -> bool:
+        """Whether `seal` made this of these bytes. Raises SigningKeyUnusable."""
+
 
 T = TypeVar("T")
 

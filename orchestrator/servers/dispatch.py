@@ -19,6 +19,7 @@ from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.machine import OWNER
@@ -93,6 +94,11 @@ class Dispatcher:
     def room(self, caller: Caller, room: AnswerSpace) -> AnswerSpace:
         """The room of an answer to a caller, where its client gives it so much."""
         return self._engine.limits.room(caller, room)
+
+    @property
+    def elicitations(self) -> Elicitations:
+        """What is put to people before agents' clients."""
+        return self._engine.elicitations
 
     def switched_off(self, caller: Caller) -> frozenset[str]:
         """The tools that the caller does not have, by policy."""

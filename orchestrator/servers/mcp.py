@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import anyio
@@ -30,6 +31,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.servers.answer_limits import json_within, room_for
 from orchestrator.servers.blocks import fenced, notices_block, text_block
 from orchestrator.servers.dispatch import Dispatcher, OpenCalls
+from orchestrator.servers.elicitation import Elicitor
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
@@ -48,12 +50,14 @@ class McpClient(msgspec.Struct, frozen=True, eq=False):
     caller: Caller
     preamble: Preamble
     lines: LineStream | None = None
+    gone: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    """Set when nothing more comes from the client, where that is known."""
 
 
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
     client = McpClient(caller, preamble, lines)
-    transport = _LineTransport(lines, caller, dispatcher)
+    transport = _LineTransport(lines, client, dispatcher)
     server = McpHandlers(dispatcher, lambda context: client).server
     open_calls = OpenCalls(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
@@ -62,7 +66,7 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
         async with anyio.create_task_group() as receiving:
             receiving.start_soon(transport.receive, to_server, open_calls)
             async with anyio.create_task_group() as sending:  # left when the last queued reply is written
-                sending.start_soon(_send, lines, from_server, open_calls)
+                sending.start_soon(transport.send, from_server, open_calls)
                 async with incoming, outgoing:
                     await server.run(incoming, outgoing, server.create_initialization_options())
             receiving.cancel_scope.cancel()
@@ -70,20 +74,34 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
         open_calls.close()
 
 
-async def _send(lines: LineStream, from_server: Any, open_calls: OpenCalls) -> None:
-    async with from_server:
-        async for item in from_server:
-            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await lines.send(text.encode() + b"\n")
-            if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
-                open_calls.close(coerce_request_id(item.message.id))
-
-
 class _LineTransport:
-    """The lines of one connection, as the SDK reads them."""
+    """The lines of one connection, as the SDK reads and writes them.
 
-    def __init__(self, lines: LineStream, caller: Caller, dispatcher: Dispatcher) -> None:
-        self._lines, self._caller, self._dispatcher = lines, caller, dispatcher
+    The SDK counts its own requests from 1 on. On the line their ids are this connection's alone, so that a client that
+    answers what a daemon asked before it ended does not answer another question of the next one.
+    """
+
+    def __init__(self, lines: LineStream, client: McpClient, dispatcher: Dispatcher) -> None:
+        self._lines, self._client, self._dispatcher = lines, client, dispatcher
+        self._own = f"{secrets.token_hex(8)}-"
+
+    async def send(self, from_server: Any, open_calls: OpenCalls) -> None:
+        """Write what the SDK sends, until it ends."""
+        async with from_server:
+            async for item in from_server:
+                message = item.message
+                match message:
+                    case types.JSONRPCRequest(id=id):
+                        message = message.model_copy(update={"id": f"{self._own}{id}"})
+                    case types.JSONRPCNotification(method="notifications/cancelled", params=dict(params)):
+                        params = {**params, "requestId": f"{self._own}{params.get('requestId')}"}
+                        message = message.model_copy(update={"params": params})
+                    case _:
+                        pass
+                text = message.model_dump_json(by_alias=True, exclude_unset=True)
+                await self._lines.send(text.encode() + b"\n")
+                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
+                    open_calls.close(coerce_request_id(message.id))
 
     async def receive(self, to_server: Any, open_calls: OpenCalls) -> None:
         """Pass the client's lines on to the SDK.
@@ -97,13 +115,14 @@ class _LineTransport:
                 try:
                     line = await self._lines.receive(MAX_FRAME_BYTES)
                     if line is None:
+                        self._client.gone.set()
                         await open_calls.none()
                         return
                     if not line.strip():
                         continue
                     message = _message(line, open_calls)
                 except FrameInvalid as error:
-                    await self._dispatcher.refuse(self._caller, "?", error)
+                    await self._dispatcher.refuse(self._client.caller, "?", error)
                     await self._lines.send(_protocol_error(error))
                     continue
                 match message:
@@ -113,6 +132,11 @@ class _LineTransport:
                         cancelled = cancelled_request_id_from_params(params)
                         if cancelled is not None:  # the SDK does not answer it
                             open_calls.close(coerce_request_id(cancelled))
+                    case types.JSONRPCResponse(id=id) | types.JSONRPCError(id=id):
+                        number = str(id).removeprefix(self._own)
+                        if number == str(id) or not number.isdecimal():
+                            continue  # nothing that was asked on this connection
+                        message = message.model_copy(update={"id": int(number)})
                     case _:
                         pass
                 await to_server.send(SessionMessage(message))
@@ -122,7 +146,7 @@ class McpHandlers:
     """What the tools do, over any transport; the SDK's view of the client is for display only."""
 
     def __init__(self, dispatcher: Dispatcher, client_of: Callable[[ServerRequestContext[Any]], McpClient]) -> None:
-        self._dispatcher, self._client_of = dispatcher, client_of
+        self._dispatcher, self._client_of, self._elicitor = dispatcher, client_of, Elicitor(dispatcher)
         self.server: Server[Any] = Server(
             "orchestrator",
             version=VERSION,
@@ -141,7 +165,7 @@ class McpHandlers:
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         name, client = params.name, self._client_of(context)
         caller, preamble = client.caller, client.preamble
         room = self._dispatcher.room(caller, _room(context, preamble))
@@ -153,9 +177,13 @@ class McpHandlers:
                 raise error
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
-            answer, notices = await self._dispatcher.respond(caller, request, client.lines, room.at_most(most))
+            respond = partial(self._dispatcher.respond, caller, lines=client.lines, room=room.at_most(most))
+            answered = await self._elicitor.answer(context, params, caller, request, respond, client.gone)
         except OrchestratorError as error:
             return _refused(error, room)
+        if isinstance(answered, types.InputRequiredResult):
+            return answered
+        answer, notices = answered
         result = _answered(answer, notices, room, most, structured=preamble.structured)
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
         typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0

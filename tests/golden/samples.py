@@ -163,8 +163,10 @@ SAMPLES: tuple[Event, ...] = (
         read_version=Seq(3),
         renews=Seq(5),
     ),
-    c.ApprovalGranted(approval=Seq(29), by="ada", expires_at=1_700_000_900_000, digest=Checksum(A), unseen=True),
-    c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
+    c.ApprovalGranted(
+        approval=Seq(29), by="ada", expires_at=1_700_000_900_000, digest=Checksum(A), unseen=True, via=AGENT
+    ),
+    c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now", via=AGENT),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
     y.PolicyLoaded(
         digest=Checksum(A),
@@ -231,7 +233,10 @@ SAMPLES: tuple[Event, ...] = (
     s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
     s.ApproverCodeRefused(pid=4242),
     s.ApproverSessionOpened(pid=4242),
-    c.ApprovalShown(approval=Seq(29), digest=Checksum(A), start="0:0", next="1:0", whole=True, unkept=(PATH,)),
+    c.ApprovalShown(
+        approval=Seq(29), digest=Checksum(A), start="0:0", next="1:0", whole=True, unkept=(PATH,), via=AGENT
+    ),
+    c.ElicitationAnswered(approval=Seq(29), question=Seq(30), via=AGENT, action="decline"),
     y.PolicyRejected(source="/state/policy.toml", digest=Checksum(A), message="line 3: defualt: unknown key"),
     y.WorkspacePolicyApproved(digest=B, by="ada"),
     s.AgentTokenRotated(name=AGENT, token_hash="0e" * 32, expires_at=1_800_000_000_000, former_until=1_700_000_000_000),

@@ -101,6 +101,19 @@ class ApprovalShown(Event, frozen=True, kw_only=True, tag="approval_shown"):
     next: str = ""  # where the next one does; "": this was the last
     whole: bool = False  # with this page, all of the request was shown to that agent
     unkept: tuple[WorkspacePath, ...] = ()  # files of this page whose contents are kept no more
+    via: AgentName | None = None  # this agent's client shows it; the event's number names the question
+
+
+ElicitationAction = Literal["accept", "decline", "cancel", "timeout", "failed"]
+
+
+class ElicitationAnswered(Event, frozen=True, kw_only=True, tag="elicitation_answered"):
+    """What a person's client made of a question about a request; it can't be answered again. The yes or no follows."""
+
+    approval: Seq
+    question: Seq  # the ApprovalShown
+    via: AgentName  # whose client it is
+    action: ElicitationAction
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
@@ -113,6 +126,7 @@ class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
     expires_at: int | None = None  # ms since the epoch: until then what it lets its agent see is shown; None: a change
     digest: FromContent[Checksum | None] = None  # of what was granted, as `ApprovalShown` has it
     unseen: bool = False  # who granted it had not been shown all of it, and said so
+    via: AgentName | None = None  # asked by this agent's client, by MCP elicitation
 
 
 class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
@@ -123,6 +137,7 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     approval: Seq
     by: str
     reason: Redactable[str] = ""
+    via: AgentName | None = None  # as above
 
 
 ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "conflict", "error"]

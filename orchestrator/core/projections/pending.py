@@ -22,6 +22,7 @@ from orchestrator.core.events.conflicts import (
     ConflictRebased,
     ConflictResolved,
     ConflictSuperseded,
+    ElicitationAnswered,
     ReviewAccepted,
     ReviewAnswered,
     ReviewFailed,
@@ -52,6 +53,9 @@ class Showing(msgspec.Struct, frozen=True, omit_defaults=True):
     to: AgentName | None
     next: str = ""  # where the next page begins
     whole: bool = False
+    via: AgentName | None = None  # whose client showed it
+    question: Seq | None = None  # by which that client asks; None: it was answered, or asks nothing
+    asked: bool = False  # and got an answer, whichever
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -85,9 +89,9 @@ class Approval(msgspec.Struct, frozen=True):
         """Of its events."""
         return f"approval:{self.request.paths[0].path}"
 
-    def shown_to(self, agent: AgentName | None) -> Showing:
-        """How far an agent was shown it."""
-        return next((each for each in self.shown if each.to == agent), Showing(agent))
+    def shown_to(self, agent: AgentName | None, via: AgentName | None = None) -> Showing:
+        """How far somebody was shown it, by an agent's client or otherwise."""
+        return next((each for each in self.shown if (each.to, each.via) == (agent, via)), Showing(agent, via=via))
 
 
 class Review(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -146,6 +150,7 @@ class Pending(Projection):
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, ApprovalShown),
+            ElicitationAnswered,
             *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
             *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
@@ -223,7 +228,9 @@ class Pending(Projection):
                 if event.renews is not None:
                     self._turn(event.renews, successor=seq)
             case ApprovalShown() | ApprovalGranted() | ApprovalDenied() | ApprovalExpired():
-                self._answer(event, recorded.agent)
+                self._answer(event, seq, recorded.agent)
+            case ElicitationAnswered():
+                self._close_question(event, recorded.agent)
             case ConflictFound():
                 found = msgspec.structs.replace(event, provenance=event.provenance.without_reason())
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, found)
@@ -286,12 +293,15 @@ class Pending(Projection):
             self._approvals[seq] = msgspec.structs.replace(known, **changes)
 
     def _answer(
-        self, event: ApprovalShown | ApprovalGranted | ApprovalDenied | ApprovalExpired, agent: AgentName | None
+        self,
+        event: ApprovalShown | ApprovalGranted | ApprovalDenied | ApprovalExpired,
+        seq: Seq,
+        agent: AgentName | None,
     ) -> None:
         """What people did with a request."""
         match event:
             case ApprovalShown():
-                self._show(event, agent)
+                self._show(event, seq, agent)
             case ApprovalGranted(approval=approval, expires_at=until):
                 self._turn(approval, state="granted", until=until)
             case ApprovalDenied(approval=approval):
@@ -299,14 +309,25 @@ class Pending(Projection):
             case ApprovalExpired(approval=approval, cause=cause):
                 self._turn(approval, state="expired", cause=cause)
 
-    def _show(self, event: ApprovalShown, agent: AgentName | None) -> None:
+    def _show(self, event: ApprovalShown, seq: Seq, agent: AgentName | None) -> None:
         known = self._approvals.get(event.approval)
         if known is None:
             return
-        before = known.shown_to(agent)
+        before = known.shown_to(agent, event.via)
         goes_on = event.start in ("", before.next) and not event.unkept
-        after = Showing(agent, event.next if goes_on else before.next, event.whole or before.whole)
-        self._turn(event.approval, shown=(*(each for each in known.shown if each.to != agent), after))
+        after = msgspec.structs.replace(
+            before,
+            next=event.next if goes_on else before.next,
+            whole=event.whole or before.whole,
+            question=seq if event.via is not None else None,
+        )
+        self._turn(event.approval, shown=(*(each for each in known.shown if each is not before), after))
+
+    def _close_question(self, event: ElicitationAnswered, agent: AgentName | None) -> None:
+        known = self._approvals.get(event.approval)
+        if known is not None and (before := known.shown_to(agent, event.via)) in known.shown:
+            after = msgspec.structs.replace(before, question=None, asked=True)
+            self._turn(event.approval, shown=tuple(after if each is before else each for each in known.shown))
 
     def _close(self, seq: Seq, **changes: Any) -> None:
         known = self._conflicts.get(seq)

@@ -16,6 +16,8 @@ from orchestrator.core.events.conflicts import (
     ApprovalShown,
 )
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Allow
+from orchestrator.core.policy.tables import CLIENT
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.answer_space import UNBOUNDED, json_size
 from orchestrator.engine.caller import Call, Caller
@@ -55,7 +57,7 @@ class ApprovalInbox:
             self.authorize(caller, approval)
         info = await self._info(approval, most=None if call.room == UNBOUNDED else LISTED_PATHS)
         page = await self._whole.page(approval.request, start, call.room.less(json_size(msgspec.to_builtins(info))))
-        before = approval.shown_to(caller.agent)
+        before = approval.shown_to(caller.agent, caller.via)
         goes_on = start in ("", before.next)
         event = ApprovalShown(
             approval=approval.seq,
@@ -64,6 +66,7 @@ class ApprovalInbox:
             next=page.next,
             whole=goes_on and not page.next and not page.unkept,
             unkept=page.unkept,
+            via=caller.via,
         )
         await self._s.notes.note(caller.origin(call), (approval.stream, event))
         return msgspec.structs.replace(
@@ -87,16 +90,37 @@ class ApprovalInbox:
 
     def authorize(self, caller: Caller, approval: Approval) -> None:
         """By the present policy, for every path of the request. Raises Denied, NotPermitted."""
-        conflict = self._s.state.pending.conflict(approval.request.provenance.resolves or 0)
-        names = conflict.found.names if conflict is not None else ()
-        changed = {name for item in approval.request.paths for name in (item.path, item.moved_from) if name}
-        paths = sorted(changed.union(names))
+        paths = self._paths(approval)
         if not caller.is_person:
             self._s.access.refuse_unlisted(caller, paths, f"{show(approval.seq)} is about")
         for path in paths:
             self._s.permissions.permit(caller, "approve", path, on_disk=True)
+            if caller.via is not None:
+                self._s.permissions.permit(self._client(caller.via), "approve", path, on_disk=True)
         if not caller.is_person:
             authorize_agent(approval, caller.agent, [path for path in paths if not self.shows(caller, path)])
+
+    def trusts_client(self, agent: AgentName, approval: Approval) -> bool:
+        """Whether the person whom an agent's client asks need not show the approver code for this.
+
+        Whoever may start programs can take a name that has no token, and answer its questions.
+        """
+        identity = self._s.state.identities.get(agent)
+        if identity is None or identity.token_hash is None:
+            return False
+        client, verdict = self._client(agent), self._s.permissions.verdict
+        return all(isinstance(verdict(client, "approve", it, on_disk=True), Allow) for it in self._paths(approval))
+
+    def _client(self, agent: AgentName) -> Caller:
+        """Whom policy is asked about: the person before an agent's client."""
+        return self._s.permissions.author(AgentName(f"{CLIENT}{agent}"), None)
+
+    def _paths(self, approval: Approval) -> list[WorkspacePath]:
+        """All names that it is about."""
+        conflict = self._s.state.pending.conflict(approval.request.provenance.resolves or 0)
+        names = conflict.found.names if conflict is not None else ()
+        changed = {name for item in approval.request.paths for name in (item.path, item.moved_from) if name}
+        return sorted(changed.union(names))
 
     def shows(self, caller: Caller, path: WorkspacePath) -> bool:
         """People see what they decide on."""
@@ -147,6 +171,7 @@ class ApprovalInbox:
             changed_since=tuple(changed),
             beside=tuple(show(item.seq) for item in self.beside(approval)),
             by=answer.by if answer is not None else None,
+            via=answer.via if answer is not None else None,
         )
 
     def beside(self, approval: Approval) -> tuple[Approval, ...]:
@@ -163,9 +188,9 @@ class ApprovalInbox:
         )
 
 
-def check_seen(approval: Approval, by: AgentName, *, unseen: bool) -> str:
+def check_seen(approval: Approval, caller: Caller, *, unseen: bool) -> str:
     """A warning of what of it was not shown to who grants it; "" if all was. Raises ApprovalUnseen unless `unseen`."""
-    showing = approval.shown_to(by)
+    by, showing = caller.agent, approval.shown_to(caller.agent, caller.via)
     if showing.whole:
         return ""
     first, _ = place(showing.next)

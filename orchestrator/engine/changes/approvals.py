@@ -58,7 +58,7 @@ class ApprovalService:
             if approval.request.expires_at <= now:
                 await self._expire_due(approval, "timeout")
             else:
-                unseen = check_seen(approval, caller.agent, unseen=params.unseen and caller.is_person)
+                unseen = check_seen(approval, caller, unseen=params.unseen and caller.is_person)
                 until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
                 granted = ApprovalGranted(
                     approval=approval.seq,
@@ -66,6 +66,7 @@ class ApprovalService:
                     expires_at=until,
                     digest=approval.request.digest,
                     unseen=bool(unseen),
+                    via=caller.via,
                 )
                 wider = [(stream_of(grant), grant) for grant in await self._grants.wanted(caller, params, approval)]
                 added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
@@ -79,7 +80,7 @@ class ApprovalService:
 
     async def deny(self, caller: Caller, call: Call, params: Deny) -> r.Done:
         async with self._answering(caller, params) as approval:
-            event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
+            event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason, via=caller.via)
             await self._s.notes.append(caller.origin(call), (approval.stream, event))
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
@@ -258,7 +259,10 @@ class ApprovalService:
 
         Raises ApproverCodeNeeded, VersionUnknown, ApprovalClosed, Denied, NotPermitted.
         """
-        if caller.is_person:
+        by_client = caller.via is not None and self.inbox.trusts_client(
+            caller.via, await self.inbox.find(params.approval, waiting=True)
+        )
+        if caller.is_person and not by_client:
             await self._gate.check(caller, params.approver)
         approval = await self.inbox.find(params.approval, waiting=True)
         self.inbox.authorize(caller, approval)
