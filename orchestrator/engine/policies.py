@@ -28,9 +28,9 @@ from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import AgentName, Seq, Timestamp, WorkspacePath, parse_timestamp, show
-from orchestrator.core.policy.advice import warnings
+from orchestrator.core.policy.advice import openings, warnings
 from orchestrator.core.policy.evaluate import considered
-from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.parse import check_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
 from orchestrator.core.policy.simulate import TAGS, Simulation, sized_at
 from orchestrator.core.policy.tables import Problem, agent_problem
@@ -54,7 +54,7 @@ class PolicyService:
         policy, problems, line_of = check_policy(params.text, params.source, self._keeper.files.shipped)
         warned: tuple[Problem, ...] = ()
         if policy is not None:
-            default = parse_policy(self._keeper.files.shipped["default"], source="policies/default.toml")
+            default = self._keeper.default
             paths = [entry.path for entry in self._s.state.registry.files()]
             warned = tuple(
                 await to_thread.run_sync(
@@ -199,7 +199,8 @@ class PolicyService:
         now = self._keeper.now
         if now.error is not None:
             raise now.error
-        return PolicyReport(source=now.policy.source, ok=True, rules=len(now.policy.rules))
+        opened = tuple(Problem(1, message) for _, message in openings(now.policy, self._keeper.default))
+        return PolicyReport(source=now.policy.source, ok=True, rules=len(now.policy.rules), advice=opened)
 
     async def policy_approve(self, caller: Caller, call: Call, params: PolicyApprove) -> r.Done:
         await self._gate.check(caller, params.approver)

@@ -7,6 +7,7 @@ journal keeps. The workspace's own file counts in the content that a person said
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 import anyio
 import msgspec
@@ -16,7 +17,8 @@ from orchestrator.core.errors import FileNotFound, OrchestratorError, PolicyInva
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.policies import Layer, PolicyFile, PolicyLoaded, PolicyRejected
 from orchestrator.core.ids import Checksum, Digest, WorkspacePath
-from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers
+from orchestrator.core.policy.advice import openings
+from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers, parse_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.text.unified_diff import Side, unified
@@ -163,6 +165,11 @@ class PolicyKeeper:
         if events:
             await self._s.notes.note(Origin(), *events, blobs=tuple(blobs))
 
+    @cached_property
+    def default(self) -> Policy:
+        """The shipped default, which others are compared with."""
+        return parse_policy(self.files.shipped["default"], source="policies/default.toml")
+
     def unused(self) -> Iterator[str]:
         """The files that can't be used, and what answers in their place."""
         for _, message in _troubles(self.now):
@@ -171,6 +178,7 @@ class PolicyKeeper:
     def notes(self) -> Iterator[str]:
         """What a person should know of the policy files, and do."""
         yield from self.unused()
+        yield from (message for _, message in openings(self.now.policy, self.default))
         waiting = self.now.waiting
         if waiting is not None and not waiting.problem:
             what = "has changed" if waiting.text.text else "is gone"

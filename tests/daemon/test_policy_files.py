@@ -110,6 +110,14 @@ async def test_a_broken_file_changes_nothing_and_says_so(layered: Layered) -> No
     assert "not used" not in health(layered)
 
 
+async def test_what_a_loaded_policy_opens_is_said_by_status_and_reload(layered: Layered) -> None:
+    layered.state.write_text(OURS + rule("secrets-read", "deny", "*.key", "read"))
+    says = f"'secrets-read' in {layered.state} takes the place of the default's rule"
+    assert says in health(layered)
+    code, said = command(layered.daemon, "policy", "reload", approver=await layered.daemon.make_approver())
+    assert (code, [says in warned["message"] for warned in said["advice"]]) == (0, [True])
+
+
 async def test_a_file_that_is_gone_by_its_link_keeps_the_policy(layered: Layered) -> None:
     target = layered.daemon.base / "elsewhere.toml"
     target.write_text(OURS + rule("one", "deny", "a"))

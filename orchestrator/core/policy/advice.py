@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Final
+
+from msgspec import convert
 
 from orchestrator.core.errors import escaped
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.evaluate import Matcher, hidden_from_all
-from orchestrator.core.policy.rules import STRICTNESS, Policy, Rule
+from orchestrator.core.paths import ROOT
+from orchestrator.core.policy.evaluate import Matcher, considered, hidden_from_all
+from orchestrator.core.policy.rules import BY_WORK, STRICTNESS, WORKSPACE, Action, Policy, Request, Rule
 from orchestrator.core.policy.tables import Problem
 
 SHOWN = 5
 """Names in one warning."""
+
+_NEEDED: Final[tuple[Action, ...]] = ("list", "read", "search", "approve")
 
 LineOf = Callable[..., int]
 """The line of a place in the file, as `TableReader.line`."""
@@ -32,14 +40,12 @@ def warnings(
 
     Cost: O(paths), a few µs each.
     """
-    opened = [path for path in (*(paths or ()), *_samples(shipped)) if _opens(policy, shipped, path)]
-    if opened:
-        yield Problem(
-            1,
-            f"agents may read {_some(opened)}, which the shipped default hides; "
-            'extends = "default" keeps its rules beside yours',
-        )
     own = [rule for rule in policy.rules if policy.source_of(rule.name) == source]
+    places = {rule.name: at for at, rule in enumerate(own, 1)}
+    for name, message in openings(policy, shipped, paths or ()):
+        yield _of_rule(places.get(name), message, line_of)
+    for name, message in _lockouts(policy):
+        yield _of_rule(places.get(name), message, line_of)
     matcher = Matcher(own)
     matched = 0
     for path in paths or ():
@@ -56,8 +62,81 @@ def warnings(
                 place = ("profile", at, "tools_off")
                 yield Problem(line_of(*place), f"'{escaped(tool)}' is no tool", f"profile[{at}].tools_off[{number}]")
     yield from _contradictions(policy, own, line_of)
+    yield from _powerless(policy, own, line_of)
     if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):
         yield Problem(1, "nobody may list, read or search anything: no rule allows or asks it, and the default is deny")
+
+
+def openings(policy: Policy, shipped: Policy, paths: Iterable[WorkspacePath] = ()) -> Iterator[tuple[str, str]]:
+    """What the default hides and this policy opens, with the rule that does it ("": none alone)."""
+    opened = [path for path in (*paths, *_samples(shipped)) if _opens(policy, shipped, path)]
+    if not opened:
+        return
+    what = f"agents may read {_some(opened)}, which the shipped default hides"
+    if not policy.extends:
+        yield "", f'{what}; extends = "default" keeps its rules beside yours'
+        return
+    hiding = {rule.name: rule for rule in shipped.rules if rule.verdict == "deny" and "read" in rule.actions}
+    replaced = [rule.name for rule in policy.rules if hiding.get(rule.name, rule) != rule]
+    for name in replaced:
+        took = f"'{name}' in {policy.source_of(name)} takes the place of the default's rule of that name"
+        yield name, f"{took}, and {what}; under another name it holds beside that rule"
+    if not replaced:
+        yield "", what
+
+
+def _lockouts(policy: Policy) -> Iterator[tuple[str, str]]:
+    """The rules that deny everybody everywhere what nobody can do without."""
+    for rule in policy.rules:
+        closed = [
+            action
+            for action in rule.actions
+            if ("*" in rule.agents and action in _NEEDED) or (action == "approve" and "class:person" in rule.agents)
+        ]
+        everywhere = Matcher((rule,)).matching(ROOT) and not any(glob.startswith("!") for glob in rule.paths)
+        if rule.verdict == "deny" and closed and everywhere and rule.max_bytes is None and not rule.task:
+            who = "nobody" if "*" in rule.agents else "no person"
+            yield rule.name, f"{who} may {', '.join(closed)} anything: '{rule.name}' denies it everywhere"
+
+
+def _of_rule(at: int | None, message: str, line_of: LineOf) -> Problem:
+    return Problem(1, message) if at is None else Problem(line_of("rule", at), message, f"rule[{at}]")
+
+
+def _powerless(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Iterator[Problem]:
+    """Rules that allow what another rule asks or denies all the same, or what is never allowed."""
+    for at, rule in enumerate(own, 1):
+        if rule.verdict != "allow":
+            continue
+        if "approve" in rule.actions and all(agent in ("class:cloud", "class:local") for agent in rule.agents):
+            message = f"'{rule.name}' lets agents approve that never do: people and agents of class review alone"
+            yield Problem(line_of("rule", at, "agents"), message, f"rule[{at}].agents")
+        matcher = Matcher((rule,))
+        for action, path in product(rule.actions, filter(matcher.matching, _samples_of(rule))):
+            other = _decides(policy, rule, action, path)
+            if other is not None and _narrowed(other) != _narrowed(rule):
+                message = f"'{rule.name}' allows {action} of names like {escaped(path)} in vain: '{other.name}' "
+                message += f"({other.verdict}, in {policy.source_of(other.name)}) is stricter"
+                yield Problem(line_of("rule", at), message, f"rule[{at}]")
+                break
+
+
+def _decides(policy: Policy, rule: Rule, action: Action, path: WorkspacePath) -> Rule | None:
+    """The stricter rule that decides about an act which a rule is to allow."""
+    if action == "approve":
+        return None
+    named, _, of = rule.agents[0].partition("class:")
+    request = Request(
+        agent=named or "somebody",
+        agent_class=convert(of or "cloud", AgentClass),
+        action=action,
+        path=path,
+        others_work=action in BY_WORK and rule.work != "own",
+        size=rule.max_bytes,
+        task=rule.task,
+    )
+    strictest = next((item for item, matches in considered(policy, request) if matches), rule)
+    return strictest if strictest.verdict != "allow" else None
 
 
 def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Iterator[Problem]:
@@ -68,11 +147,13 @@ def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Ite
             works = rule.work == other.work or "any" in (rule.work, other.work)
             if both and works and _narrowed(rule) == _narrowed(other) and rule.verdict != other.verdict:
                 stricter = min(rule, other, key=lambda one: STRICTNESS[one.verdict])
+                fixed = policy.source_of(other.name) == policy.source_of(rule.name) or rule.name.startswith(WORKSPACE)
+                way_out = "change one of them" if fixed else "a rule with the other's name would take its place"
                 yield Problem(
                     line_of("rule", at),
                     f"'{rule.name}' ({rule.verdict}) and '{other.name}' ({other.verdict}, in "
                     f"{policy.source_of(other.name)}) contradict each other on {', '.join(both)}: same agents, same "
-                    f"paths. '{stricter.name}' decides; a rule with the other's name would take its place",
+                    f"paths. '{stricter.name}' decides; {way_out}",
                     f"rule[{at}]",
                 )
 
@@ -90,10 +171,15 @@ def _samples(shipped: Policy) -> Iterator[WorkspacePath]:
     """A name for each glob of what nobody may read."""
     for rule in shipped.rules:
         if rule.verdict == "deny" and "read" in rule.actions:
-            for glob in rule.paths:
-                plain = glob.removeprefix("**/").rstrip("/").replace("*", "x").replace("?", "x")
-                if not glob.startswith("!") and "[" not in plain:
-                    yield WorkspacePath(plain)
+            yield from _samples_of(rule)
+
+
+def _samples_of(rule: Rule) -> Iterator[WorkspacePath]:
+    """A name for each glob of a rule."""
+    for glob in rule.paths:
+        plain = glob.removeprefix("**/").strip("/").replace("*", "x").replace("?", "x")
+        if not glob.startswith("!") and "[" not in plain and "\\" not in plain:
+            yield WorkspacePath(plain)
 
 
 def _lets_look(rule: Rule) -> bool:

@@ -95,3 +95,52 @@ def test_a_policy_that_locks_everybody_out_is_named() -> None:
 
 def test_of_the_default_there_is_nothing_to_say() -> None:
     assert advice('name = "x"\nextends = "default"\n') == []
+
+
+KEYS = '[[rule]]\nname = "secrets-read"\nagents = ["*"]\nactions = ["read"]\npaths = ["*.key"]\nverdict = "deny"\n'
+DENY = '[[rule]]\nname = "closed"\nagents = [%s]\nactions = ["%s"]\npaths = ["**"%s]\nverdict = "deny"\n%s'
+
+
+def test_the_rule_is_named_that_takes_the_place_of_what_hides() -> None:
+    ((line, said),) = [item for item in advice(f'name = "x"\nextends = "default"\n\n{KEYS}') if "hides" in item[1]]
+    assert line == 4
+    assert said.startswith("'secrets-read' in p.toml takes the place of the default's rule of that name, and agents")
+    assert "may read deep/own.pem" in said
+    assert "extends" not in said
+
+
+@pytest.mark.parametrize(
+    ("agents", "action", "more", "says"),
+    [
+        pytest.param('"*"', "read", ("", ""), "nobody may read anything: 'closed' denies it", id="read"),
+        pytest.param('"*"', "list", ("", ""), "nobody may list anything", id="list"),
+        pytest.param('"*"', "approve", ("", ""), "nobody may approve anything", id="approve"),
+        pytest.param('"class:person"', "approve", ("", ""), "no person may approve anything", id="no person"),
+        pytest.param('"class:cloud"', "read", ("", ""), "", id="not everybody"),
+        pytest.param('"*"', "run", ("", ""), "", id="what nobody needs"),
+        pytest.param('"*"', "read", (', "!docs"', ""), "", id="not everywhere"),
+        pytest.param('"*"', "read", ("", "max_bytes = 9\n"), "", id="not always"),
+    ],
+)
+def test_a_rule_that_locks_everybody_out_is_named(agents: str, action: str, more: tuple[str, str], says: str) -> None:
+    text = f'name = "x"\nextends = "default"\n{DENY % (agents, action, *more)}'
+    found = [(line, said) for line, said in advice(text) if "denies it everywhere" in said]
+    assert [line for line, _ in found] == ([3] if says else [])
+    assert all(said.startswith(says) for _, said in found)
+
+
+@pytest.mark.parametrize(
+    ("agents", "action", "path", "says"),
+    [
+        pytest.param("*", "read", "*.pem", "'secrets-read' (deny, in policies/default.toml)", id="denied"),
+        pytest.param("class:local", "write", "/Makefile", "'tool-code' (ask, in policies/default.toml)", id="asked"),
+        pytest.param("*", "write", ".git/hooks", "'builtin.git' (deny, in built in)", id="built in"),
+        pytest.param("class:cloud", "approve", "src", "people and agents of class review alone", id="approve"),
+        pytest.param("*", "write", "src", "", id="allowed"),
+        pytest.param("class:review", "approve", "src", "", id="may approve"),
+    ],
+)
+def test_a_rule_that_allows_in_vain_is_named(agents: str, action: str, path: str, says: str) -> None:
+    own = f'name = "mine"\nagents = ["{agents}"]\nactions = ["{action}"]\npaths = ["{path}"]\nverdict = "allow"\n'
+    found = [said for _, said in advice(f'name = "x"\nextends = "default"\n[[rule]]\n{own}') if "no file" not in said]
+    assert [says in said for said in found] == [True] * bool(says)

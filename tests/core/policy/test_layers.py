@@ -128,11 +128,13 @@ def contradictions(text: str) -> list[tuple[int, str]]:
 def test_rules_that_contradict_each_other_are_both_named() -> None:
     ((line, said),) = contradictions(head() + rule("a", "allow", "src") + rule("b", "deny", "src"))
     assert (line, "'b' (deny) and 'a' (allow, in p.toml)" in said, "'b' decides" in said) == (9, True, True)
+    assert said.endswith("change one of them"), "two rules of one file have no one name"
 
 
 def test_a_rule_that_the_default_contradicts_is_named() -> None:
     ((_, said),) = contradictions(head() + rule("moves", "allow", "**", "move"))
     assert "'delete-or-move' (ask, in policies/default.toml)" in said
+    assert said.endswith("would take its place")
 
 
 @pytest.mark.parametrize(
