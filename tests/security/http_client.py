@@ -39,10 +39,11 @@ class Response(NamedTuple):
 class HttpCaller:
     """One agent's requests; a header that is None is left out."""
 
-    def __init__(self, url: str, token: str | None, **headers: str | None) -> None:
+    def __init__(self, url: str, token: str | None, *, path: str = "/mcp", **headers: str | None) -> None:
         self.url = urlsplit(url)
         assert self.url.hostname is not None
         assert self.url.port is not None
+        self._path = path
         self.host, self.port = self.url.hostname, self.url.port
         usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         bearer = {"Authorization": f"Bearer {token}"} if token is not None else {}
@@ -53,7 +54,7 @@ class HttpCaller:
         body: bytes | None,
         *,
         method: str = "POST",
-        path: str = "/mcp",
+        path: str | None = None,
         host: str | None = None,
         address: str | None = None,
         **headers: str | None,
@@ -62,7 +63,7 @@ class HttpCaller:
         given = {**self._headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
         connection = http.client.HTTPConnection(address or self.host, self.port, timeout=TIMEOUT_S)
         try:
-            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(method, path or self._path, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", host if host is not None else f"{self.host}:{self.port}")
             for name, value in given.items():
                 if value is not None:

@@ -27,7 +27,7 @@ class McpHttp:
 
     def __init__(self, hostile: HostileWorkspace) -> None:
         added = hostile.person.done("agent_add", name="by-http", approver=hostile.approver)
-        self._caller = HttpCaller(str(hostile.person.done("status")["http"]), added["token"])
+        self._caller = HttpCaller(str(hostile.person.done("status")["http"]), added["token"], path="/mcp?toolset=full")
 
     def call(self, operation: str, **params: object) -> Answer:
         response = self._caller.rpc("tools/call", {"name": operation, "arguments": params})
@@ -41,7 +41,8 @@ class McpStdio:
     def __init__(self, hostile: HostileWorkspace) -> None:
         daemon = hostile.daemon
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "by-stdio"],
+            [sys.executable, "-m", "orchestrator", "mcp", "--toolset", "full", "--agent", "by-stdio"],
+            cwd=daemon.workspace,
             env={**daemon.env, "PYTHONPATH": os.getcwd()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
