@@ -206,6 +206,7 @@ class Daemon:
             http=self._http_url,
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
+            landlock=workspace.landlock,
             notes=notes,
             plugins=extensions.notes,
             failed_plugins=extensions.failures,

@@ -45,6 +45,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     policies: PolicyFiles
     loaded: LoadedPolicy
     stop: Callable[[], None]
+    landlock: str
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now
     failed_plugins: Callable[[], tuple[str, ...]] = tuple  # those of the notes that a person must act on
@@ -113,6 +114,7 @@ class Administration:
                 state="workspace_moved" if moved else "writes_stopped" if stopped else "ok",
                 baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
+                landlock=self._facts.landlock,
                 checked=self._verification.checked,
                 notes=(*self._facts.notes, *self._facts.plugins(), *amiss, *self._notes()),
                 amiss=(*self._facts.failed_plugins(), *amiss),

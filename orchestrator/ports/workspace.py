@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Literal, Protocol
+from collections.abc import AsyncIterator, Callable
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -11,6 +11,8 @@ from orchestrator.core.change import DirectoryChange
 from orchestrator.core.content import Signature
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import Digest, WorkspacePath
+
+T = TypeVar("T")
 
 
 class FileStat(msgspec.Struct, frozen=True):
@@ -154,6 +156,12 @@ class Workspace(Protocol):
         """The names in a directory, unsorted, without our temporary files and the daemon's state."""
 
     def atomic_write(self, change: DiskChange) -> AtomicWrite: ...
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        """Run what changes files, in a thread that may do so below the root only where the system can hold it to that.
+
+        What it raises is raised here. Who is cancelled meanwhile waits for its end.
+        """
 
     def temps(self) -> list[WorkspacePath]:
         """All leftovers in the tree: regular files of our uid with our prefix."""

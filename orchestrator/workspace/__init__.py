@@ -4,6 +4,7 @@ Begin with `local.py` (reads, listings, scans) and `atomic_write.py` (one durabl
 
 confine, disk, own_files    paths to handles, system calls, the daemon's own files
 temporary_file              the new content, with the old one's metadata
+change_threads, landlock     what the kernel too keeps changes and workers from
 watcher, notifier, ignore   what changes, and what is left out
 workers, worker_process, local_parser    parsing and costly work in processes
 scratch_check               a policy's check command

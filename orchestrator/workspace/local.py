@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import (
@@ -36,6 +37,7 @@ from orchestrator.ports.workspace import (
     Watcher,
 )
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
+from orchestrator.workspace.change_threads import ChangeThreads
 from orchestrator.workspace.confine import Confinement, blocks_of, translated
 from orchestrator.workspace.disk import Disk, identity_of, kind_of, signature_of, stat_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
@@ -43,6 +45,8 @@ from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
+
+T = TypeVar("T")
 
 READ_TRIES = 3
 MOST_TEMP_BYTES = 1024 * 1024 * 1024
@@ -67,7 +71,13 @@ class LocalWorkspace:
         self._at = Confinement(self.root, disk, own=own)
         self._disk, self._step = disk, step
         self._uid = os.getuid() if uid is None else uid
+        self._threads = ChangeThreads(self._at.root)
         self.ignore = IgnoreRules(self._at)
+
+    @property
+    def landlock(self) -> str:
+        """Whether the kernel keeps changes below the root besides us: "on", or "off: …" with the reason."""
+        return self._threads.landlock
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -75,6 +85,7 @@ class LocalWorkspace:
         return self._disk.degraded
 
     def close(self) -> None:
+        self._threads.close()
         self._at.close()
 
     def watcher(self) -> Watcher:
@@ -166,6 +177,9 @@ class LocalWorkspace:
 
     def atomic_write(self, change: DiskChange) -> LocalAtomicWrite:
         return LocalAtomicWrite(self._at, change, self._step)
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        return await self._threads.run(work)
 
     # --- recovery ---------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.logs import start_logging
+from orchestrator.workspace.landlock import compute_only
 
 MOST_MEMORY = 2 << 30
 """Of the worker's address space. One that would take more ends, and another takes its place."""
@@ -72,6 +73,8 @@ if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed goes to the daemon's log, not among the answers
     start_logging()
+    with suppress(OSError):  # a system without Landlock; `status` says so
+        compute_only()
     with suppress(BrokenPipeError):  # the daemon was killed; nobody wants the answer
         serve(sys.stdin.buffer, answers)
     os._exit(0)  # what is left in the buffers is nobody's

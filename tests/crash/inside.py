@@ -183,6 +183,7 @@ async def _living(
         )
         services.background = background = CountedBackground()
         facts = DaemonFacts(
+            landlock=workspace.landlock,
             pid=0,
             version="0",
             socket="",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, TypeVar
+
+from anyio import to_thread
 
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.errors import (
@@ -33,6 +36,8 @@ from orchestrator.ports.workspace import (
     ScanResult,
 )
 from orchestrator.workspace.ignore import BUILT_IN, is_temp
+
+T = TypeVar("T")
 
 _UID = 1000
 _LINK = "it, or a directory in it, is a symbolic link"
@@ -207,6 +212,9 @@ class MemoryWorkspace:
         return name in BUILT_IN or is_temp(name) or self.ignore.ignored(path, directory=node.kind == "directory")
 
     # --- changing and recovery --------------------------------------------------------
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        return await to_thread.run_sync(work)
 
     def atomic_write(self, change: DiskChange) -> MemoryAtomicWrite:
         return MemoryAtomicWrite(self, change)

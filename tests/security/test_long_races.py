@@ -98,7 +98,7 @@ def swapping(work: Path) -> Iterator[None]:
 
 def as_it_is(trap: Path) -> dict[str, object]:
     """Names, contents and times: a file that was made there and removed again shows in its folder's time."""
-    found = {}
+    found: dict[str, object] = {}
     for path in (trap, *trap.rglob("*")):
         stat = path.lstat()
         content = path.read_bytes() if path.is_file() else b""

@@ -177,6 +177,7 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("workspace", info.workspace),
         ("state", health.state + ("" if health.baseline == "done" else ", first scan running")),
         ("watching", health.watching if health.watching != "live" else ""),
+        ("landlock", health.landlock if health.landlock != "on" else ""),
         ("head", info.head),
         ("approvals", str(info.approvals)),
         ("conflicts", str(info.conflicts)),

@@ -67,7 +67,7 @@ class Effects:
             try:
                 applied = await self._carry_out(plan, intended, origin, batch)
             except WritesStopped:  # nobody finishes the change before the next start
-                await to_thread.run_sync(batch.release)
+                await self._s.workspace.off_loop(batch.release)
                 raise
         return applied  # inside the block the type checker sees a scope that may swallow
 
@@ -79,9 +79,9 @@ class Effects:
         try:
             if staged is not None:
                 raise staged
-            stats = await to_thread.run_sync(batch.commit)
+            stats = await self._s.workspace.off_loop(batch.commit)
         except RollbackIncomplete as met:
-            await to_thread.run_sync(batch.abandon)
+            await self._s.workspace.off_loop(batch.abandon)
             await self._diverged(plan, origin, number, met.displaced)
             self._s.background.start(partial(self._finish, batch, number))
             raise
@@ -91,7 +91,7 @@ class Effects:
             if isinstance(error, WritesStopped):
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
-                await to_thread.run_sync(batch.abandon)
+                await self._s.workspace.off_loop(batch.abandon)
                 await self._outcome(plan, ChangeAborted(change=number, cause=_abort_cause(error)), origin)
             raise  # after a sync that failed in `commit`, recovery finds out what is on disk
         self._s.step("written")
@@ -119,7 +119,7 @@ class Effects:
 
         async def stage() -> None:
             try:
-                await to_thread.run_sync(batch.stage)
+                await self._s.workspace.off_loop(batch.stage)
             except (OrchestratorError, OSError) as error:
                 failed.append(error)
 
@@ -130,7 +130,7 @@ class Effects:
             except (OrchestratorError, StreamMoved) as error:  # raised inside the group it would come out wrapped
                 refused = error
         if refused is not None:
-            await to_thread.run_sync(batch.abandon)
+            await self._s.workspace.off_loop(batch.abandon)
             raise refused
         return recorded[0].seq, failed[0] if failed else None
 
@@ -183,7 +183,7 @@ class Effects:
         """Finish, and remove the directories that the change left empty. Its files are done by now."""
         await self._finish(batch, number)
         try:
-            await to_thread.run_sync(remove_emptied, self._s.workspace, plan.directories)
+            await self._s.workspace.off_loop(partial(remove_emptied, self._s.workspace, plan.directories))
         except WritesStopped as error:
             self.stop(error.message)
             raise
@@ -192,13 +192,13 @@ class Effects:
         """Unlink what was swapped out; bytes that no event explains are kept first."""
         try:
             for _ in range(FINISH_TRIES):
-                left = await to_thread.run_sync(batch.finish)
+                left = await self._s.workspace.off_loop(batch.finish)
                 if not left:
                     break
                 for path, contents in left.items():
                     await self._s.journal.append(orphans(path, contents, number))
         finally:  # what could not be unlinked is swept at the next start
-            await to_thread.run_sync(batch.release)
+            await self._s.workspace.off_loop(batch.release)
 
     def _intended(
         self, plan: Apply, provenance: Provenance, leases: tuple[Seq, ...], changes: tuple[DiskChange, ...]

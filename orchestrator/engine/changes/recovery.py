@@ -78,10 +78,10 @@ class Recovery:
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
             for parent in reversed(intent.directories.made):
-                await to_thread.run_sync(self._s.workspace.remove_empty, parent)
+                await self._s.workspace.off_loop(partial(self._s.workspace.remove_empty, parent))
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=undone[0]))
         elif len(found) == 1 and isinstance(first.verdict, SwapBack) and first.temp is not None:
-            await to_thread.run_sync(partial(self._s.workspace.exchange_back, first.temp, first.item.path))
+            await self._s.workspace.off_loop(partial(self._s.workspace.exchange_back, first.temp, first.item.path))
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=first.verdict.cause))
             await self._sweep(first.temp, recorded.seq)
             await self._look(first.item.path)
@@ -117,7 +117,9 @@ class Recovery:
                         continue
                     on_disk = await self._read(item.item.path)
                 case SwapBack() if item.temp is not None:
-                    await to_thread.run_sync(partial(self._s.workspace.exchange_back, item.temp, item.item.path))
+                    await self._s.workspace.off_loop(
+                        partial(self._s.workspace.exchange_back, item.temp, item.item.path)
+                    )
                     on_disk = await self._read(item.item.path)
                 case _:
                     pass
@@ -126,7 +128,7 @@ class Recovery:
             kept += contents
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
         if stats:
-            await to_thread.run_sync(remove_emptied, self._s.workspace, intent.directories)
+            await self._s.workspace.off_loop(partial(remove_emptied, self._s.workspace, intent.directories))
             events.append(self._applied(recorded.seq, intent, stats))
         await self._outcome(recorded, *events, blobs=tuple(kept))
         for item in found:
@@ -146,15 +148,15 @@ class Recovery:
         )
         batch = WriteBatch(self._s.workspace, (change,))
         try:
-            await to_thread.run_sync(batch.stage)
-            stats = await to_thread.run_sync(batch.commit)
+            await self._s.workspace.off_loop(batch.stage)
+            stats = await self._s.workspace.off_loop(batch.commit)
         except (ChangedMeanwhile, RollbackIncomplete, PathError, FileBusy):
-            await to_thread.run_sync(batch.abandon)
+            await self._s.workspace.off_loop(batch.abandon)
             return None
         else:
-            await to_thread.run_sync(batch.finish)
+            await self._s.workspace.off_loop(batch.finish)
         finally:
-            await to_thread.run_sync(batch.release)
+            await self._s.workspace.off_loop(batch.release)
         return OnDisk(item.after, stats[item.path])
 
     async def _sync_names(self, item: PathChange) -> None:
@@ -167,7 +169,7 @@ class Recovery:
         """The directory that holds it; where that is gone too, the nearest one above it."""
         for name in (path, *reversed(ancestors(path))):
             try:
-                await to_thread.run_sync(self._s.workspace.sync_directory, name)
+                await self._s.workspace.off_loop(partial(self._s.workspace.sync_directory, name))
             except (FileNotFound, NotADirectory):
                 continue
             return
@@ -228,7 +230,7 @@ class Recovery:
             return
         if held is not None and held.data and not await self._known(change, held):
             await self._s.journal.append(orphans(temp, (held.data,), change))
-        await to_thread.run_sync(partial(self._s.workspace.unlink_temp, temp))
+        await self._s.workspace.off_loop(partial(self._s.workspace.unlink_temp, temp))
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:
         return await self._s.journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
