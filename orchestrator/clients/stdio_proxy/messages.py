@@ -46,6 +46,7 @@ class ClientMessage(NamedTuple):
     method: str = ""  # empty for a reply, and for what is no message
     params: Mapping[str, Any] = MappingProxyType({})
     call: Call | None = None
+    answers: Id | None = None  # the daemon's own request that it is the reply to
 
     @property
     def cancelled(self) -> Id | None:
@@ -58,7 +59,7 @@ def read_message(line: bytes, writes: Container[str] = ()) -> ClientMessage:
     message = _object(line) or {}
     method, id, given = message.get("method"), _id(message.get("id")), message.get("params")
     if not isinstance(method, str):
-        return ClientMessage(line)
+        return ClientMessage(line, answers=id)
     params: dict[str, Any] = given if isinstance(given, dict) else {}
     if id is None:
         return ClientMessage(line, method, params)
@@ -84,6 +85,18 @@ def replied(line: bytes) -> Id | None:
         return id
     message = _object(line)
     return None if message is None or "method" in message else _id(message.get("id"))
+
+
+def asked(line: bytes) -> Id | None:
+    """The id of the request that a line of the daemon is, such as a question to the client's person."""
+    message = _object(line)
+    return None if message is None or "method" not in message else _id(message.get("id"))
+
+
+def withdrawn(id: Id) -> bytes:
+    """Tells the client that nobody waits any more for its answer to a request of the daemon."""
+    params = {"requestId": id, "reason": "the daemon that asked has ended"}
+    return _line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
 def tools_file(*, structured: bool) -> str:

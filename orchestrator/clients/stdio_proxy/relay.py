@@ -93,6 +93,7 @@ class Pipe:
         self._handshake_id: messages.Id | None = None
         self._waiting: list[bytes] = []  # what is no call, for the next link
         self._open: dict[messages.Id, Sent] = {}
+        self._asked: set[messages.Id] = set()  # by the present daemon, and not answered by the client
         self._answered_here: set[messages.Id | None] = set()  # the client has an answer: the daemon's is dropped
 
     def run(self) -> OrchestratorError | None:
@@ -153,6 +154,8 @@ class Pipe:
             case "notifications/cancelled", None:
                 if message.cancelled is not None:
                     self._open.pop(message.cancelled, None)
+            case _, None if message.answers is not None:  # of no use to another daemon than the one that asked
+                self._asked.discard(message.answers)
             case _, None if not linked:
                 self._waiting.append(message.line)
         if message.call is not None and not constant:
@@ -175,7 +178,10 @@ class Pipe:
             with self._state:
                 self._link = None
                 self._answered_here.clear()
+                asked, self._asked = self._asked, set()
             link.close()
+            for id in asked:
+                self._write(messages.withdrawn(id))
             patience_s = RECONNECT_S
 
     def _pump(self, link: Link) -> None:
@@ -193,6 +199,9 @@ class Pipe:
                 if id in self._answered_here:
                     self._answered_here.discard(id)
                     return
+        elif (question := messages.asked(line)) is not None:
+            with self._state:
+                self._asked.add(question)
         self._write(line)
 
     def _connect(self, patience_s: float) -> None:

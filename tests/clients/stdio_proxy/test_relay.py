@@ -141,6 +141,24 @@ def test_an_open_call_is_sent_to_the_next_daemon_and_answered_once(client: Clien
     assert read_line(client.out) == {"jsonrpc": "2.0", "id": 1, "result": "done"}
 
 
+def test_a_question_of_a_daemon_that_ended_is_withdrawn_and_its_answer_goes_to_no_other(client: Client) -> None:
+    question = {"jsonrpc": "2.0", "id": "d1-1", "method": "elicitation/create", "params": {}}
+    link, daemon = linked()
+    client.dials.append(link)
+    client.say(write(1))
+    client.daemon.heard()
+    client.daemon.say(question)
+    client.daemon.say({**question, "id": "d1-2"})
+    assert [read_line(client.out)["id"] for _ in range(2)] == ["d1-1", "d1-2"]
+    client.say({"jsonrpc": "2.0", "id": "d1-2", "result": {}})
+    assert client.daemon.heard()["id"] == "d1-2"
+    client.daemon.close()
+    client.daemon = daemon
+    client.daemon.heard()
+    withdrawn = read_line(client.out)
+    assert (withdrawn["method"], withdrawn["params"]["requestId"]) == ("notifications/cancelled", "d1-1")
+
+
 def test_a_call_over_which_two_daemons_end_is_not_sent_again(client: Client) -> None:
     links = [linked() for _ in range(2)]
     client.dials += [link for link, _ in links]

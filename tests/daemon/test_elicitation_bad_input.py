@@ -1,0 +1,221 @@
+"""Answers of forms for another call, altered, sent twice or late; and what a daemon's end leaves of a question."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
+
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.elicited import POLICY, Era, Person, client, said, token_of
+
+pytestmark = pytest.mark.anyio
+
+CREATE = {"path": "ci/a.sh", "content": "a\n", "mode": "create"}
+YES = ElicitResult(action="accept", content={"decision": "approve"})
+
+
+@pytest.fixture
+def asking(base: Path) -> Iterator[RunningDaemon]:
+    (RunningDaemon(base).state_dir / "policy.toml").write_text(POLICY)
+    with running(base) as daemon:
+        yield daemon
+
+
+class ByHand:
+    """A client of 2026-07-28 that may do with a question what it likes."""
+
+    def __init__(self, made: Client) -> None:
+        self.made = made
+
+    async def ask(self, **arguments: Any) -> InputRequiredResult:
+        result = await self.made.session.call_tool("write_file", {**CREATE, **arguments}, allow_input_required=True)
+        assert isinstance(result, InputRequiredResult), result
+        return result
+
+    async def answer(self, state: str | None, result: Any = YES, tool: str = "write_file", **more: Any) -> Any:
+        arguments = {**CREATE, **more}
+        return said(
+            await self.made.session.call_tool(
+                tool, arguments, input_responses={"approval": result} if result else None, request_state=state
+            )
+        )
+
+
+@asynccontextmanager
+async def by_hand(daemon: RunningDaemon, agent: str = "alice", token: str = "") -> AsyncIterator[ByHand]:
+    token = token or await token_of(daemon, agent)
+    async with client(daemon, Person(), "auto", agent, token) as made:
+        yield ByHand(made)
+
+
+async def waiting(daemon: RunningDaemon) -> list[str]:
+    async with daemon.client() as person:
+        return [item.approval for item in (await person.approvals_list()).approvals]
+
+
+@pytest.mark.parametrize("change", ["seal", "approval", "question", "empty", "long", "arguments", "tool"])
+async def test_an_altered_state_is_refused_and_the_request_waits(asking: RunningDaemon, change: str) -> None:
+    async with by_hand(asking) as alice:
+        state = (await alice.ask()).request_state or ""
+        other = (await alice.ask(path="ci/b.sh")).request_state or ""
+        first, second, seal = state.split(".")
+        altered = {
+            "seal": f"{first}.{second}.{'0' * 64}",
+            "approval": f"{other.split('.')[0]}.{second}.{seal}",
+            "question": f"{first}.{other.split('.')[1]}.{seal}",
+            "empty": "",
+            "long": state * 1000,
+        }.get(change, state)
+        more = {"arguments": {"content": "b\n"}, "tool": {"tool": "edit_file"}}.get(change, {})
+        refused = await alice.answer(altered, **more)
+        assert refused["code"] == "request_state_invalid", refused
+        assert len(await waiting(asking)) == 2
+        assert not (asking.workspace / "ci").exists()
+        assert (await alice.answer(state))["status"] == "applied"
+    async with asking.client() as person:
+        assert any(
+            "request_state_invalid" in str(entry) for entry in (await person.journal_query(kind="call_refused")).entries
+        )
+
+
+async def test_another_agent_can_not_use_a_state(asking: RunningDaemon) -> None:
+    async with by_hand(asking) as alice, by_hand(asking, "carol") as carol:
+        state = (await alice.ask()).request_state
+        assert (await carol.answer(state))["code"] == "request_state_invalid"
+        assert len(await waiting(asking)) == 1
+
+
+@pytest.mark.parametrize("first", ["decline", "accept"])
+async def test_a_question_is_answered_once_across_a_restart(asking: RunningDaemon, first: str) -> None:
+    token = await token_of(asking, "alice")
+    async with by_hand(asking, token=token) as alice:
+        state = (await alice.ask()).request_state
+        answer = await alice.answer(state, ElicitResult(action=first, content={}))  # type: ignore[arg-type]
+        assert answer["status"] == "waiting", answer
+        assert asking.stop() == 0
+        assert asking.start()["ok"]
+        again = await alice.answer(state)
+        assert again["status"] == "waiting"
+        assert "answered" in again["warnings"][0]
+    assert len(await waiting(asking)) == 1
+
+
+async def test_a_yes_that_is_sent_twice_is_one(asking: RunningDaemon) -> None:
+    async with by_hand(asking) as alice:
+        state = (await alice.ask()).request_state
+        assert (await alice.answer(state))["status"] == "applied"
+        (asking.workspace / "ci/a.sh").unlink()
+        again = await alice.answer(state)
+        assert again["status"] == "applied"  # what became of it
+        assert not (asking.workspace / "ci/a.sh").exists()
+
+
+async def test_a_newer_question_takes_the_place_of_one(asking: RunningDaemon) -> None:
+    async with by_hand(asking) as alice:
+        old = (await alice.ask(request_id="r")).request_state
+        new = (await alice.ask(request_id="r")).request_state
+        assert "asked anew" in (await alice.answer(old))["warnings"][0]
+        assert (await alice.answer(new))["status"] == "applied"
+
+
+async def test_the_seal_holds_after_a_restart(asking: RunningDaemon) -> None:
+    async with by_hand(asking) as alice:
+        state = (await alice.ask()).request_state
+        asking.kill()
+        assert asking.start()["ok"]
+        assert (await alice.answer(state))["status"] == "applied"
+
+
+async def test_an_answer_without_a_state_is_for_nothing(asking: RunningDaemon) -> None:
+    async with by_hand(asking) as alice:
+        result = await alice.made.session.call_tool(
+            "write_file", CREATE, input_responses={"approval": YES}, allow_input_required=True
+        )
+        assert isinstance(result, InputRequiredResult)
+        assert len(await waiting(asking)) == 1
+
+
+async def test_a_question_that_a_daemon_left_open_is_asked_anew(asking: RunningDaemon) -> None:
+    """Before 2026: the call goes to the next daemon, and an answer to the old question answers no new one."""
+    token, asked = await token_of(asking, "alice"), anyio.Event()
+    seen: list[str] = []
+
+    async def react(form: ElicitRequestFormParams) -> ElicitResult:
+        seen.append(form.message)
+        if len(seen) == 1:
+            asked.set()
+            await anyio.sleep_forever()  # the transport withdraws it
+        return YES
+
+    async with client(asking, Person(react), "legacy", token=token) as alice, anyio.create_task_group() as tasks:
+        answers: list[Any] = []
+
+        async def call() -> None:
+            answers.append(said(await alice.call_tool("write_file", CREATE)))
+
+        tasks.start_soon(call)
+        await asked.wait()
+        asking.kill()
+        assert asking.start()["ok"]
+    assert answers[0]["status"] == "applied", answers
+    assert len(seen) == 2
+
+
+async def test_answered_elsewhere_ends_the_question(asking: RunningDaemon) -> None:
+    """Before 2026: the call goes on without the client's answer."""
+    code = await asking.make_approver()
+
+    async def react(form: ElicitRequestFormParams) -> ElicitResult:
+        async with asking.client() as somebody:
+            (approval,) = await waiting(asking)
+            await somebody.deny(approval, approver=code)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    token = await token_of(asking, "alice")
+    async with client(asking, Person(react), "legacy", token=token) as alice:
+        assert said(await alice.call_tool("write_file", CREATE))["status"] == "denied"
+
+
+async def test_a_client_that_vanishes_leaves_it_in_the_queue(asking: RunningDaemon) -> None:
+    token, asked = await token_of(asking, "alice"), anyio.Event()
+
+    async def react(form: ElicitRequestFormParams) -> ElicitResult:
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with client(asking, Person(react), "legacy", token=token) as alice, anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(alice.call_tool, "write_file", CREATE))
+        await asked.wait()
+        tasks.cancel_scope.cancel()
+    assert len(await waiting(asking)) == 1
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_over_http(base: Path, era: Era) -> None:
+    (RunningDaemon(base).state_dir / "policy.toml").write_text(POLICY)
+    with running(base, "--http", "0") as daemon:
+        token = await token_of(daemon, "alice")
+        async with daemon.client() as person:
+            url = (await person.status()).http
+        assert url is not None
+        headers = {"Authorization": f"Bearer {token}"}
+        person_here = Person(decision="approve")
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(url, http_client=http), mode=era, elicitation_callback=person_here) as alice,
+        ):
+            answer = said(await alice.call_tool("write_file", CREATE))
+        assert answer["status"] == "applied", answer
+        assert len(person_here.forms) == 1
