@@ -56,6 +56,7 @@ class FailedCase(r.Result, frozen=True, kw_only=True):
     action: Action
     path: str
     expect: Answer
+    expected_rule: str = ""  # that was to decide; "": any
     verdict: Answer
     rule: str  # that decided; "default": none matched
     source: str = ""

@@ -51,7 +51,9 @@ class PolicyService:
         self._s, self._keeper, self._gate = services, keeper, gate
 
     async def policy_check(self, caller: Caller, call: Call, params: PolicyCheck) -> PolicyReport:
-        policy, problems, line_of = check_policy(params.text, params.source, self._keeper.files.shipped)
+        policy, problems, line_of = check_policy(
+            params.text, params.source, self._keeper.files.shipped, self._keeper.beneath_state()
+        )
         warned: tuple[Problem, ...] = ()
         if policy is not None:
             default = self._keeper.default

@@ -190,6 +190,10 @@ class PolicyKeeper:
                 f"shows it, `orchestrator policy approve {waiting.text.digest}` takes it up"
             )
 
+    def beneath_state(self) -> tuple[PolicyText, ...]:
+        """The operator's files over which that in the state directory is laid."""
+        return tuple(text for text in self.now.texts if text.layer in ("system", "user"))
+
     def beside(self, text: str, source: str) -> Policy:
         """The policy that another file would make, in place of the state directory's or the workspace's own.
 

@@ -138,13 +138,26 @@ async def test_a_teams_cases_are_tried_without_a_daemon(daemon: RunningDaemon) -
     cases.write_text(CASES % "ask")
     code, said = command(daemon, "policy", "test", str(cases))
     assert (code, said["ok"], said["cases"]) == (0, True, 3)
-    cases.write_text(CASES % "allow")
+    cases.write_text(CASES % 'allow"\nrule = "mine')
     code, said = command(daemon, "policy", "test", str(cases))
     (failed,) = said["failed"]
     assert (code, failed["line"], failed["verdict"], failed["expect"]) == (1, 13, "ask", "allow")
-    assert (failed["rule"], failed["source"]) == ("tool-code", "policies/default.toml")
+    assert (failed["expected_rule"], failed["rule"], failed["source"]) == ("mine", "tool-code", "policies/default.toml")
     code, text = cli(daemon, "policy", "test", str(cases))
-    assert "tool-code" in text
+    titles, row = text.splitlines()[-2:]
+    assert titles.split() == [
+        "line",
+        "agent",
+        "action",
+        "path",
+        "expect",
+        "expected",
+        "rule",
+        "verdict",
+        "rule",
+        "source",
+    ]
+    assert row.split()[4:] == ["allow", "mine", "ask", "tool-code", "policies/default.toml"]
     (daemon.workspace / ".orchestrator").mkdir()
     own = daemon.workspace / ".orchestrator/policy.toml"
     own.write_text(RULE.replace('"deny"', '"ask"'))

@@ -87,6 +87,18 @@ async def test_all_files_hold_and_a_changed_one_holds_with_the_next_call(layered
     assert [len(event["files"]) for event in events(layered, "policy_loaded")] == [1, 2, 3, 2]
 
 
+async def test_a_file_of_rules_alone_holds_over_one_that_extends(layered: Layered) -> None:
+    layered.user.write_text(OURS)
+    layered.state.write_text('name = "mine"\n' + rule("one", "deny", "a"))
+    assert await verdicts(layered, "a", "b") == ["deny", "allow"]
+    assert await verdicts(layered, "x.pem", action="read") == ["deny"]
+    assert "not used" not in health(layered)
+    for _ in range(2):
+        code, said = command(layered.daemon, "policy", "check", str(layered.state))
+        assert (code, said["ok"]) == (0, True), said
+        layered.daemon.stop()
+
+
 async def test_a_broken_file_changes_nothing_and_says_so(layered: Layered) -> None:
     layered.state.write_text(OURS + rule("one", "deny", "a"))
     assert await verdicts(layered, "a", "b") == ["deny", "allow"]

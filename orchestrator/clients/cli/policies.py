@@ -40,7 +40,13 @@ def _check(settings: Settings, params: PolicyCheck) -> int:
     try:
         return settings.run(POLICY_CHECK, params)
     except DaemonUnreachable:
-        policy, problems, line_of = check_policy(params.text, params.source, shipped := shipped_policies())
+        operators = read_policies(locations.policy_files(settings.state_directory))
+        policy, problems, line_of = check_policy(
+            params.text,
+            params.source,
+            shipped := shipped_policies(),
+            tuple(text for text in operators if text.layer in ("system", "user")),
+        )
         default = parse_policy(shipped[DEFAULT], source=f"policies/{DEFAULT}.toml")
         advice = (
             warnings(policy, params.source, shipped=default, paths=None, line_of=line_of, tools=TOOLS)
@@ -97,6 +103,7 @@ def policy_test(settings: Settings, file: str, policy: str | None) -> int:
             action=tried.case.action,
             path=tried.case.path,
             expect=tried.case.expect,
+            expected_rule=tried.case.rule,
             verdict=tried.verdict,
             rule=tried.rule,
             source=whole.source_of(tried.rule),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args
 
 import msgspec
@@ -62,7 +62,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     name: Line
     version: int = VERSION
     extends: str = ""
-    default: Answer = "deny"  # must be there unless the file extends another
+    default: Answer = "deny"  # must be there unless one of the files extends a shipped one, or has it
 
 
 class _WorkspaceFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,8 +112,9 @@ def parse_layers(texts: Sequence[PolicyText], shipped: Mapping[str, str] = NONE_
     """
     files = [_Reader(text, shipped) for text in texts if text.layer != "workspace"]
     whole, lists = _base(next((file.extends for file in reversed(files) if file.extends), ""), shipped)
+    founded = any(file.founds for file in files)
     for file in files:
-        own, problems = file.read(_base(file.extends, shipped)[1] or lists)
+        own, problems = file.read(_base(file.extends, shipped)[1] or lists, founded=founded)
         if own is None:
             raise _invalid(file.source, problems)
         whole = own if whole is None else _on_top(own, whole, file.given)
@@ -148,8 +149,13 @@ class Checked(NamedTuple):
     line_of: Callable[..., int]
 
 
-def check_policy(text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPPED) -> Checked:
-    """Read a policy file for who wants to know what is wrong with it; that of a workspace is known by its name."""
+def check_policy(
+    text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPPED, others: Sequence[PolicyText] = ()
+) -> Checked:
+    """Read a policy file for who wants to know what is wrong with it; that of a workspace is known by its name.
+
+    `others`: the operator's files, over which one is laid that names neither a default nor what it extends.
+    """
     if is_workspace_file(source):
         reader = _Reader(PolicyText("workspace", source, text), shipped)
         beneath, lists = _base("default", shipped)
@@ -158,7 +164,11 @@ def check_policy(text: str, source: str, shipped: Mapping[str, str] = NONE_SHIPP
         return Checked(tightened, problems, reader.line)
     reader = _Reader(PolicyText("state", source, text), shipped)
     beneath, lists = _base(reader.extends, shipped)
-    own, problems = reader.read(lists)
+    others = [other for other in others if other.source != source]
+    if not reader.founds and any(_Reader(other, shipped).founds for other in others):
+        beneath = parse_layers(others, shipped)
+        lists = _base(beneath.extends, shipped)[1]
+    own, problems = reader.read(lists, founded=beneath is not None)
     if own is not None and beneath is not None:
         own = _on_top(own, beneath, reader.given)
     return Checked(own, problems, reader.line)
@@ -213,11 +223,19 @@ class _Reader:
         name = self._whole.get("extends", "")
         return name if isinstance(name, str) else ""
 
-    def read(self, lists: _Lists) -> tuple[Policy | None, list[Problem]]:
-        """What the file itself says; `lists`: those of the policy that it is laid over."""
+    @property
+    def founds(self) -> bool:
+        """Whether the file says what holds where no rule matches, or names a policy that does."""
+        return not self.given.isdisjoint(("default", "extends"))
+
+    def read(self, lists: _Lists, *, founded: bool = False) -> tuple[Policy | None, list[Problem]]:
+        """What the file itself says; `lists`: those of the policy that it is laid over; `founded`: there is one."""
         if self._broken is not None:
             return None, [self._broken]
         policy = self._policy(self._whole, lists)
+        if not founded and not self.founds:
+            self._tables.wrong("is missing; or extends, in this file or one that it is laid over", "default")
+            policy = None
         problems = sorted(self._tables.problems, key=lambda problem: problem.line)
         return (None if problems else policy), problems
 
@@ -231,12 +249,10 @@ class _Reader:
         whole = {key: value for key, value in table.items() if key in ("name", "version")}
         self._tables.table(_WorkspaceFile, whole)
         self.lists = {**lists, **self._lists(table.get("lists", {}))}
-        rules = [self._rule(rule, self.lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
-        for at, rule in enumerate(rules, 1):
-            if rule.verdict == "allow":
+        for at, rule in self._raw(table, "rule"):
+            if rule.get("verdict") == "allow":
                 self._tables.wrong("a workspace's file can only tighten: ask | deny", "rule", at, "verdict")
-        self._names(rules, "rule")
-        return tuple(rules), sorted(self._tables.problems, key=lambda problem: problem.line)
+        return self._rules(table), sorted(self._tables.problems, key=lambda problem: problem.line)
 
     def _policy(self, table: Mapping[str, Any], lists: _Lists) -> Policy | None:
         several = ("lists", "rule", "route", "reviewer", "profile")
@@ -246,23 +262,20 @@ class _Reader:
         if self.extends and (problem := known_one(self.extends, tuple(self._shipped))):
             self._tables.wrong(f"{problem}: the shipped policies", "extends")
         self.lists = {**lists, **self._lists(table.get("lists", {}))}
-        rules = [self._rule(rule, self.lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
-        self._names(rules, "rule")
+        rules = self._rules(table)
         routes = tuple(
             msgspec.structs.replace(route, name=route.name or f"route {at}")
             for at, route in self._tables.tables(Route, table, "route")
         )
         reviewers = self._reviewers(table)
         profiles = tuple(profile for _, profile in self._tables.tables(Profile, table, "profile"))
-        self._names(profiles, "profile")
-        if file is not None and "default" not in table and not file.extends:
-            self._tables.wrong("is missing", "default")
+        self._names(table, "profile")
         if file is None or self._tables.problems:
             return None
         policy = Policy(
             name=file.name,
             default=file.default,
-            rules=tuple(rules),
+            rules=rules,
             sources=tuple((rule.name, self.source) for rule in rules),
             digest=Checksum(self.digest),
             source=self.source,
@@ -285,21 +298,31 @@ class _Reader:
             self._exception_first(good[name], "lists", name)
         return good
 
-    def _rule(self, table: _RuleTable, lists: Mapping[str, tuple[str, ...]], at: int) -> Rule:
-        place = ("rule", at)
-        for number, name in enumerate(table.lists, 1):
-            if problem := known_one(name, tuple(lists)):
+    def _rules(self, table: Mapping[str, Any]) -> tuple[Rule, ...]:
+        for at, rule in self._raw(table, "rule"):
+            self._combinations(rule, "rule", at)
+        self._names(table, "rule")
+        return tuple(self._rule(rule, self.lists) for _, rule in self._tables.tables(_RuleTable, table, "rule"))
+
+    def _combinations(self, table: Mapping[str, Any], *place: str | int) -> None:
+        """What is wrong with a rule beyond its single keys, each of which may be wrong besides."""
+        name, paths, lists = table.get("name"), table.get("paths"), table.get("lists")
+        actions = {action for action in _items(table.get("actions")) if action in ACTIONS}
+        for number, each in enumerate(_items(lists), 1):
+            if isinstance(each, str) and (problem := known_one(each, tuple(self.lists))):
                 self._tables.wrong(problem, *place, "lists", number)
-        if not table.lists:
-            self._exception_first(table.paths, *place, "paths")
-            if not table.paths:
+        if lists is None:
+            self._exception_first(_items(paths), *place, "paths")
+            if paths is None:
                 self._tables.wrong("is missing", *place, "paths")
-        if table.name == DEFAULT_RULE or table.name.startswith((BUILT_IN, WORKSPACE)):
-            self._tables.wrong(f"{table.name!r} is kept for the daemon's own verdicts", *place, "name")
-        if table.work != "any" and not set(table.actions).issubset(BY_WORK):
-            self._tables.wrong(f"goes with the actions {', '.join(BY_WORK)} alone", *place, "work")
-        if table.max_bytes is not None and not set(table.actions).issubset(BY_SIZE):
-            self._tables.wrong(f"goes with the actions {', '.join(BY_SIZE)} alone", *place, "max_bytes")
+        if isinstance(name, str) and (name == DEFAULT_RULE or name.startswith((BUILT_IN, WORKSPACE))):
+            self._tables.wrong(f"{name!r} is kept for the daemon's own verdicts", *place, "name")
+        for key, known, unsaid in (("work", BY_WORK, "any"), ("max_bytes", BY_SIZE, None)):
+            if table.get(key, unsaid) != unsaid and not actions.issubset(known):
+                self._tables.wrong(f"goes with the actions {', '.join(known)} alone", *place, key)
+
+    @staticmethod
+    def _rule(table: _RuleTable, lists: Mapping[str, tuple[str, ...]]) -> Rule:
         return Rule(
             name=table.name,
             agents=table.agents,
@@ -312,32 +335,42 @@ class _Reader:
             task=table.task,
         )
 
-    def _exception_first(self, globs: tuple[str, ...], *place: str | int) -> None:
+    def _exception_first(self, globs: Sequence[object], *place: str | int) -> None:
         if globs and isinstance(globs[0], str) and globs[0].startswith("!"):
             self._tables.wrong("an exception comes after the glob that it is an exception from", *place, 1)
 
     # --- conflicts and their reviewers --------------------------------------------------
 
     def _reviewers(self, table: Mapping[str, Any]) -> tuple[ReviewerSettings, ...]:
-        read = list(self._tables.tables(_REVIEWERS, table, "reviewer"))
-        for at, item in read:
-            if item.name == PERSON:
+        for at, item in self._raw(table, "reviewer"):
+            if item.get("name") == PERSON:
                 self._tables.wrong(f"{PERSON!r} is kept for people", "reviewer", at, "name")
             for most in ("max_tokens", "max_cost_usd"):
-                if getattr(item, f"{most}_per_hour", 0) and not getattr(item, most):
+                if item.get(f"{most}_per_hour") and not item.get(most):
                     message = f"needs {most}: what one review may take at most"
                     self._tables.wrong(message, "reviewer", at, f"{most}_per_hour")
-        reviewers = [item for _, item in read]
-        self._names(reviewers, "reviewer")
-        return tuple(reviewers)
+        self._names(table, "reviewer")
+        return tuple(item for _, item in self._tables.tables(_REVIEWERS, table, "reviewer"))
 
-    def _names(self, items: Iterable[Rule | ReviewerSettings | Profile], kind: str) -> None:
+    def _names(self, table: Mapping[str, Any], kind: str) -> None:
         """No two of a kind have one name."""
         seen: set[str] = set()
-        for at, item in enumerate(items, 1):
-            if item.name in seen:
-                self._tables.wrong(f"{item.name!r} is the name of another {kind} too", kind, at, "name")
-            seen.add(item.name)
+        for at, item in self._raw(table, kind):
+            name = item.get("name")
+            if isinstance(name, str):
+                if name in seen:
+                    self._tables.wrong(f"{name!r} is the name of another {kind} too", kind, at, "name")
+                seen.add(name)
+
+    @staticmethod
+    def _raw(table: Mapping[str, Any], kind: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The tables of a kind as they are written, each with its number from 1."""
+        return ((at, item) for at, item in enumerate(_items(table.get(kind)), 1) if isinstance(item, dict))
+
+
+def _items(value: object) -> Sequence[Any]:
+    """Those of a list; none of what should be one and is not."""
+    return value if isinstance(value, list) else ()
 
 
 def _on_top(policy: Policy, beneath: Policy, given: Set[str]) -> Policy:

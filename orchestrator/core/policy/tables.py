@@ -10,6 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -35,6 +36,20 @@ Check = Callable[[str], str | None]
 
 Place = tuple[str | int, ...]
 """`("rule", 2, "paths", 1)`: counted from 1, as a person counts."""
+
+_PLAIN: Mapping[str, str] = {
+    " | null`": "`",
+    "Expected `array` of length >= 1": "must hold at least one",
+    "Expected": "must be",
+    "`array`": "a list",
+    "`object`": "a table",
+    "`str`": "a text",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`bool`": "true or false",
+    ", got": ", not",
+}
+"""What msgspec calls things, and what a person does."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 
@@ -81,7 +96,9 @@ class TableReader:
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         for key in table:
             if key not in fields and key not in known:
-                self.wrong(f"unknown key; known: {', '.join((*fields, *known))}", *place, key)
+                near = get_close_matches(key, (*fields, *known), n=1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                self.wrong(f"unknown key{meant}; known: {', '.join((*fields, *known))}", *place, key)
         for name, field in fields.items():
             if name in table:
                 self.value(field.type, table[name], *place, name)
@@ -116,6 +133,8 @@ class TableReader:
             msgspec.convert(value, kind)
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second: half of a surrogate pair
             message, _, where = str(error).partition(" - at ")
+            for word, plain in _PLAIN.items():
+                message = message.replace(word, plain)
             item = [int(number) + 1 for number in re.findall(r"\d+", where)]
             if (item or get_origin(kind) is Literal) and (words := _words(kind)):
                 message = f"must be one of {' | '.join(words)}"
@@ -141,6 +160,8 @@ def _places(root: tree_sitter.Node) -> Iterator[tuple[Place, int]]:
             place = _names(header)
             if node.type == "table_array_element":
                 counts[place] = counts.get(place, 0) + 1
+                if counts[place] == 1:
+                    yield place, node.start_point.row + 1
                 place = (*place, counts[place])
             yield place, node.start_point.row + 1
         for pair in pairs:

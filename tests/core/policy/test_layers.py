@@ -62,6 +62,25 @@ def test_the_last_file_that_extends_says_what_lies_beneath() -> None:
     assert (closed.extends, answer(closed, "write", "a")) == ("read_only", "deny")
 
 
+RULES = 'name = "x"\n' + rule("one", "deny", "a")
+
+
+def test_one_default_among_the_files_is_enough() -> None:
+    policy = layered(user=head(), state=RULES)
+    assert (answer(policy, "write", "a"), answer(policy, "read", "x.pem"), policy.default) == ("deny", "deny", "deny")
+    assert layered(system=RULES, user=head("ask", extends="")).default == "ask"
+    with pytest.raises(PolicyInvalid, match="default: is missing"):
+        layered(user=RULES, state=RULES)
+
+
+def test_a_file_of_rules_alone_is_checked_beside_the_others() -> None:
+    assert [p.key for p in check_policy(RULES, "p.toml", SHIPPED).problems] == ["default"]
+    policy, problems, line_of = check_policy(RULES, "p.toml", SHIPPED, [PolicyText("user", "u.toml", head())])
+    assert policy is not None, problems
+    assert answer(policy, "read", "x.pem") == "deny"
+    assert list(warnings(policy, "p.toml", shipped=DEFAULT, paths=[], line_of=line_of))[1:] == []
+
+
 @pytest.mark.parametrize(
     ("default", "verdict", "expected"),
     [

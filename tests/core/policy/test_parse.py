@@ -110,7 +110,7 @@ def test_rules_share_named_lists() -> None:
         pytest.param('lists = ["keys", "more"]', 'lists = ["kesy"]', "rule[2].lists[1]", "keys, more", id="unknown"),
         pytest.param('"*.key", "!*.example"', '"!*.example"', "lists.keys[1]", "exception", id="exception first"),
         pytest.param('["vault"]', '["../x"]', "lists.more[1]", "'..'", id="a wrong glob"),
-        pytest.param('["vault"]', '"vault"', "lists.more", "`array`", id="no list"),
+        pytest.param('["vault"]', '"vault"', "lists.more", "a list", id="no list"),
         pytest.param("[lists]\n", "lists = 1\n[external]\n", "leases.lists", "unknown", id="no table"),
         pytest.param("keys =", '"" =', "lists.", "letters", id="no name"),
     ],
@@ -134,7 +134,7 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('name = "good"\n', "", 1, "name", "missing", id="no name"),
         pytest.param("[limits]\n", "[limit]\n", 4, "limit", "limits,", id="unknown table"),
         pytest.param("approval_ttl_s", "approval_ttl", 5, "limits.approval_ttl", "known: approval_ttl_s", id="limit"),
-        pytest.param("= 60", "= true", 5, "limits.approval_ttl_s", "`int`", id="a limit of the wrong type"),
+        pytest.param("= 60", "= true", 5, "limits.approval_ttl_s", "a whole number", id="a limit of the wrong type"),
         pytest.param("= 60", "= 0", 5, "limits.approval_ttl_s", ">= 1", id="a limit out of range"),
         pytest.param('"class:cloud"', '"class:clod"', 9, "rule[1].agents[2]", "cloud, local", id="class"),
         pytest.param('"ann"', '"cl*"', 9, "rule[1].agents[3]", "no globs", id="agent glob"),
@@ -150,10 +150,10 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('"!x"', "'a//b'", 14, "rule[1].paths[2]", "empty", id="empty part"),
         pytest.param('"!x"', "'x '", 14, "rule[1].paths[2]", "space", id="trailing space"),
         pytest.param('"!x"', f"'{'x' * 1001}'", 14, "rule[1].paths[2]", "1,001 characters", id="a long glob"),
-        pytest.param('"!x"', "7", 14, "rule[1].paths[2]", "`str`", id="number"),
+        pytest.param('"!x"', "7", 14, "rule[1].paths[2]", "a text", id="number"),
         pytest.param('"**", "!x"', '"!x", "**"', 14, "rule[1].paths[1]", "exception", id="exception first"),
-        pytest.param('["**", "!x"]', "[]", 14, "rule[1].paths", ">= 1", id="empty list"),
-        pytest.param('["**", "!x"]', '"**"', 14, "rule[1].paths", "`array`", id="no list"),
+        pytest.param('["**", "!x"]', "[]", 14, "rule[1].paths", "at least one", id="empty list"),
+        pytest.param('["**", "!x"]', '"**"', 14, "rule[1].paths", "a list", id="no list"),
         pytest.param("paths =", "path =", 14, "rule[1].path", "paths,", id="unknown key"),
         pytest.param('"allow"', '"maybe"', 15, "rule[1].verdict", "'maybe'", id="verdict"),
         pytest.param('verdict = "allow"\n', "", 7, "rule[1].verdict", "missing", id="verdict missing"),
@@ -171,7 +171,7 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", ">= 1", id="no time"),
         pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "<= 50", id="a long wait"),
         pytest.param("[edits]", "[edit]", 22, "edit", "edits,", id="unknown table of edits"),
-        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "`bool`", id="no truth value"),
+        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "true or false", id="no truth value"),
         pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
         pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
@@ -196,6 +196,40 @@ def test_all_problems_at_once_in_order() -> None:
     assert caught.value.message.count("p.toml: ") == 1
     one, two, three = caught.value.message.split("; line ")
     assert "\n" not in one + two + three, "a refusal is shown on one line"
+
+
+MANY_WRONG = """\
+name = "x"
+defaults = "ask"
+default = "ask"
+[[rules]]
+name = "r"
+[[rule]]
+name = "one"
+agents = ["*"]
+actions = ["read", "lits"]
+paths = []
+max_bytes = 1
+work = "own"
+verdict = "deny"
+[[rule]]
+name = "one"
+agents = ["*"]
+actions = ["read"]
+lists = ["nowhere"]
+verdict = "maybe"
+"""
+
+
+def test_what_is_wrong_is_said_in_one_go_and_in_plain_words() -> None:
+    found = {(p.line, p.key): p.message for p in problems_of(MANY_WRONG, "p.toml")}
+    assert [*found] == [
+        *((2, "defaults"), (4, "rules"), (9, "rule[1].actions[2]"), (10, "rule[1].paths"), (12, "rule[1].work")),
+        *((15, "rule[2].name"), (18, "rule[2].lists[1]"), (19, "rule[2].verdict")),
+    ]
+    assert "did you mean default?" in found[2, "defaults"]
+    assert "did you mean rule?" in found[4, "rules"]
+    assert found[10, "rule[1].paths"] == "[]: must hold at least one"
 
 
 def test_two_rules_of_one_name() -> None:
@@ -298,8 +332,8 @@ def test_what_is_merged_beyond_git(table: str, edits: EditRules) -> None:
 
 
 @pytest.mark.parametrize(("table", "key", "message"), [
-    pytest.param("fuzzy = 1", "edits.fuzzy", "`bool`", id="no flag"),
-    pytest.param('merge_rules = "imports"', "edits.merge_rules", "`array`", id="no list of rules"),
+    pytest.param("fuzzy = 1", "edits.fuzzy", "true or false", id="no flag"),
+    pytest.param('merge_rules = "imports"', "edits.merge_rules", "a list", id="no list of rules"),
     pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "imports | list_items", id="misspelt rule"),
     pytest.param("fuzy = true", "edits.fuzy", "known: fuzzy, lowest_rung", id="misspelt key"),
 ])  # fmt: skip

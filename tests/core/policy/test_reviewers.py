@@ -82,7 +82,7 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         pytest.param(
             'kind = "human"', 'kind = "human"\nenv = []', 25, "reviewer[3].env", "known: name, kind", id="not its"
         ),
-        pytest.param('["/usr/bin/review", "--quick"]', "[]", 19, "reviewer[2].argv", ">= 1", id="argv"),
+        pytest.param('["/usr/bin/review", "--quick"]', "[]", 19, "reviewer[2].argv", "at least one", id="argv"),
         pytest.param(
             '"--quick"]\nenv = ["REVIEW_KEY"]',
             '"--quick"]\nenv = ["ORCHESTRATOR_APPROVER"]',
@@ -94,7 +94,7 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "another", id="twice"),
         pytest.param('"desk"', '"person"', 23, "reviewer[3].name", "kept for people", id="person"),
         pytest.param('name = "desk"\n', "", 22, "reviewer[3].name", "missing", id="missing"),
-        pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "`array`", id="enabled"),
+        pytest.param('["change_log"]', '"change_log"', 27, "plugins.enabled", "a list", id="enabled"),
         pytest.param(
             "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 28, "plugins.env[1]", "not its value", id="plugins env"
         ),
