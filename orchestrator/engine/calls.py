@@ -102,8 +102,10 @@ class CallService:
                 await self._lifecycle.begin(caller)
             with self._shown.following(call):
                 result = await (self._once if call.request_id is not None else self._handle)(caller, call)
+                result = self._s.redaction.answer(caller, result)
                 await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
+            self._s.redaction.refusal(caller, error)
             if not error.journalled:
                 await self._note_refusal(caller, call, error)
             raise

@@ -23,6 +23,7 @@ from orchestrator.engine.notes import Notes
 from orchestrator.engine.past_versions import PastVersions
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.permissions import Permissions
+from orchestrator.engine.redaction import Redaction
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Clock, Entropy, Parser, Step, Workers
@@ -133,6 +134,7 @@ class Services:
         self.permissions = Permissions(policy, state, workspace, self.notes, clock)
         self.limits = Limits(self.permissions, state, self.notes, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
+        self.redaction = Redaction(self.permissions, entropy.bytes(32))
         self.contents = Contents(journal, state.encodings, self.workers)
         self.recent = RecentVersions(state.registry)
         self.locks, self.paths = PathLocks(), Paths(workspace.root)

@@ -78,7 +78,14 @@ SAMPLES: tuple[Event, ...] = (
     s.SessionClosed(session=SESSION),
     s.TaskBegun(session=SESSION, title="mend the parser"),
     s.TaskEnded(session=SESSION, task=Seq(6), outcome="done"),
-    f.FileRead(operation="read_file", seen=SEEN, bytes=1200, tokens=300, approval=Seq(5)),
+    f.FileRead(
+        operation="read_file",
+        seen=SEEN,
+        bytes=1200,
+        tokens=300,
+        approval=Seq(5),
+        hidden=(f.HiddenSecret(2, 9, 49, "github-token"),),
+    ),
     f.MetadataRead(operation="file_info", path=EscapedPath("src/a.py")),
     f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),
     f.ContentSearched(

@@ -26,6 +26,15 @@ class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
+class HiddenSecret(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where an answer hid a secret: 1-based line, characters from `start` to before `end`; and its kind."""
+
+    line: int
+    start: int
+    end: int
+    kind: str
+
+
 class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     """A caller was shown lines of a file."""
 
@@ -36,6 +45,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     bytes: int
     tokens: int  # estimate of what the answer's text costs a model
     approval: Seq | None = None  # the granted request that let it be shown
+    hidden: FromContent[tuple[HiddenSecret, ...]] = ()  # secrets in these lines that were not shown
 
 
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):

@@ -40,7 +40,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_bytes_per_day: Most | None = None
     max_calls_per_session: Most | None = None
     max_calls_per_day: Most | None = None
-    redaction: Redaction = "off"  # of secrets in what it is shown
+    redaction: Redaction = "tokens"  # of secrets in what it is shown
     lowest_rung: Rung | None = None  # the stricter of this one and [edits] holds
     on_overlap: OnLeaseOverlap | None = None  # in place of that of [leases]
     tools_off: Annotated[tuple[Name, ...], Meta(min_length=1)] | None = None

@@ -154,6 +154,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
     merge_rules: tuple[AutomaticRule, ...] = AUTOMATIC_RULES  # may merge what git calls a conflict; none: nothing may
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
+    secrets: Literal["warn", "ask"] = "warn"  # a change that brings what has the form of a secret
 
 
 # --- conflicts, their reviewers, and plugins ----------------------------------------------

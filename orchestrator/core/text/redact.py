@@ -7,11 +7,12 @@ is where the secret was and no line moves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from orchestrator.core.text.secrets import KINDS, Secret, key_lines, secrets_in
+from orchestrator.core.text.secret_rules import Level
+from orchestrator.core.text.secrets import Glance, Secret, forms_in, key_lines, kinds
 
 MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 """Replaces a secret: its kind, and a number that is that secret's alone."""
@@ -19,46 +20,47 @@ MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 _MOST_PASSES = 4
 """A marker puts an end to what is before it, which may then be of another secret's form."""
 
-_REMAINS = re.compile(r"(?i)\[\s?redacted\s?:|redacted\s?:\s?(?:" + "|".join(KINDS) + r")\b")
+_REMAINS = re.compile(r"(?i)\[\s?redacted\s?:|redacted\s?:\s?(?:" + "|".join(kinds()) + r")\b")
 
 
 class MarkerDamaged(Exception):
     """A text that was sent back holds a marker that was not given out for it, or the remains of one."""
 
 
-def secrets(lines: Sequence[str], keys: Iterable[Secret] = ()) -> tuple[Secret, ...]:
+def secrets(lines: Sequence[str], keys: Iterable[Secret] = (), level: Level = "tokens") -> tuple[Secret, ...]:
     """The secrets of a text, in its order; none overlaps another. Cost: O(characters), for any text.
 
     `keys`: lines of keys that begin or end beyond these lines, known from the whole of the text.
     """
-    whole = {secret.line: secret for secret in (*key_lines(lines), *keys)}
-    found = [secret for secret in whole.values() if not MARKER.fullmatch(lines[secret.line])]
-    for number, line in enumerate(lines):
-        if number not in whole:
-            spans = secrets_in(line)
-            found += [Secret(number, *span) for span in spans if not MARKER.fullmatch(line[span[0] : span[1]])]
-    return tuple(sorted(found))
+    glance = Glance(lines)
+    whole = {secret.line: secret for secret in (*(key_lines(lines) if glance.keys else ()), *keys)}
+    found = [*whole.values(), *(secret for secret in forms_in(lines, glance, level) if secret.line not in whole)]
+    return tuple(sorted(one for one in found if not MARKER.fullmatch(lines[one.line][one.start : one.end])))
 
 
 class SecretRedactor:
     """Hides secrets from one reader, the same one always behind the same marker; and puts them back."""
 
-    def __init__(self, shown: Iterable[str] = ()) -> None:
-        """`shown`: all that the reader will see, so that no marker is given out that is there already."""
+    def __init__(self, shown: Iterable[str] = (), number: Callable[[str], int] | None = None) -> None:
+        """`shown`: all that the reader will see, so that no marker is given out that is there already.
+
+        `number`: of a secret's marker; else they are counted.
+        """
+        self._number = number
         self._next = 1 + max((int(match[2]) for text in shown for match in MARKER.finditer(text)), default=0)
         self._markers: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
 
-    def hide(self, lines: Sequence[str], keys: Iterable[Secret] = ()) -> tuple[str, ...]:
+    def hide(self, lines: Sequence[str], keys: Iterable[Secret] = (), level: Level = "tokens") -> tuple[str, ...]:
         """The lines with a marker for each secret; as many as before. `keys` as of `secrets`."""
         hidden = list(lines)
         for turn in range(_MOST_PASSES):
-            found = secrets(hidden, () if turn else keys)
+            found = secrets(hidden, () if turn else keys, level)
             if not found:
                 return tuple(hidden)
             for number, its_secrets in groupby(found, key=lambda secret: secret.line):
                 hidden[number] = self._hidden(hidden[number], its_secrets)
-        for number in {secret.line for secret in secrets(hidden)}:
+        for number in {secret.line for secret in secrets(hidden, level=level)}:
             hidden[number] = self._marker(hidden[number], "key-lines")
         return tuple(hidden)
 
@@ -96,7 +98,7 @@ class SecretRedactor:
 
     def _marker(self, text: str, kind: str) -> str:
         if text not in self._markers:
-            marker = f"[redacted:{kind}#{self._next}]"
+            marker = f"[redacted:{kind}#{self._next if self._number is None else self._number(text)}]"
             self._next += 1
             self._markers[text], self._secrets[marker] = marker, text
         return self._markers[text]

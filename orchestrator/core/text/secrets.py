@@ -1,4 +1,4 @@
-"""Finds secrets: issuers' token forms, settings that hold secrets of any form, and private keys over several lines.
+"""Finds secrets: by the forms of `secret_rules.toml`, and private keys over several lines.
 
 Keys are found also inside lists, quotations, tables and calls.
 """
@@ -6,95 +6,28 @@ Keys are found also inside lists, quotations, tables and calls.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import Final
 
 import msgspec
 
-_A = r"(?<![A-Za-z0-9])"
-"""Each form begins where no such character is before it, and its runs are possessive: one pass, no going back."""
-_Z = r"(?![A-Za-z0-9])"
-_UNTIL_VALUE = r"[\"']?\]?[ \t]{0,8}(?:=>|:=|[:=,>])[ \t]{0,8}[\"']?"
-_WITH_DIGIT = r"(?=[A-Za-z._~+/=-]{0,200}[0-9])"
+from orchestrator.core.text.secret_rules import Level, secret_rules
 
-# Sources: the issuers' documentation of their prefixes, compared with the rules of gitleaks.
-_ISSUED: Final = {
-    "aws-access-key": rf"{_A}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_Z}",
-    "aws-secret-key": (
-        r"(?i:secret[_.-]?access[_.-]?key|aws[_.-]?secret[_.-]?key)"
-        rf"{_UNTIL_VALUE}(?P<aws>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])"
-    ),
-    "github-token": rf"{_A}(?:gh[pousr]_[A-Za-z0-9]{{36,}}+|github_pat_[A-Za-z0-9_]{{36,}}+)",
-    "gitlab-token": rf"{_A}gl(?:pat|dt|ft|soat|rt|cbt|ptt|agent|imt|oas)-[A-Za-z0-9_.-]{{20,}}+",
-    "slack-token": (
-        rf"{_A}(?:xox[abceoprs]-[A-Za-z0-9-]{{10,}}+|xoxd-[A-Za-z0-9%/+=-]{{10,}}+|xapp-[0-9]-[A-Za-z0-9-]{{10,}}+"
-        r"|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}+)"
-    ),
-    "stripe-key": rf"{_A}(?:(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
-    "google-key": (
-        rf"{_A}(?:AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])|GOCSPX-[A-Za-z0-9_-]{{28,}}+|ya29\.[A-Za-z0-9_-]{{20,}}+)"
-    ),
-    "anthropic-key": rf"{_A}sk-ant-[A-Za-z0-9_-]{{20,}}+",
-    "openai-key": rf"{_A}sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{{20,}}+|[A-Za-z0-9]{{32,}}+)",
-    "npm-token": rf"{_A}npm_[A-Za-z0-9]{{36}}{_Z}",
-    "pypi-token": rf"{_A}pypi-AgE[A-Za-z0-9_-]{{50,}}+",
-    "json-web-token": r"(?<![A-Za-z0-9_-])ey[JK][A-Za-z0-9_-]{8,}+\.ey[JK][A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+",
-    "azure-key": (
-        r"(?i:AccountKey|SharedAccessKey)=(?P<azure>[A-Za-z0-9+/]{40,}+={0,2})"
-        r"|[?&]sig=(?P<sas>[A-Za-z0-9%/+]{43,}+={0,2})"
-        r"|(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,}+"
-    ),
-    "hugging-face-token": rf"{_A}(?:hf_[A-Za-z0-9]{{34,40}}|api_org_[A-Za-z0-9]{{34}}){_Z}",
-    "groq-key": rf"{_A}gsk_[A-Za-z0-9]{{40,}}+",
-    "xai-key": rf"{_A}xai-[A-Za-z0-9]{{60,}}+",
-    "perplexity-key": rf"{_A}pplx-[A-Za-z0-9]{{40,}}+",
-    "replicate-token": rf"{_A}r8_[A-Za-z0-9]{{37}}{_Z}",
-    "docker-token": rf"{_A}dckr_[po]at_[A-Za-z0-9_-]{{24,}}+",
-    "figma-token": rf"{_A}figd_[A-Za-z0-9_-]{{36,}}+",
-    "linear-key": rf"{_A}lin_(?:api|oauth)_[A-Za-z0-9]{{40,}}+",
-    "notion-token": rf"{_A}(?:ntn_[A-Za-z0-9]{{40,}}+|secret_{_WITH_DIGIT}[A-Za-z0-9]{{43}}{_Z})",
-    "databricks-token": rf"{_A}dapi[a-f0-9]{{32}}(?:-[0-9]{{1,2}})?{_Z}",
-    "supabase-key": rf"{_A}(?:sbp_[a-f0-9]{{40}}{_Z}|sb_secret_[A-Za-z0-9_-]{{20,}}+)",
-    "planetscale-token": rf"{_A}pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{{32,}}+",
-    "discord-token": (
-        r"(?<![A-Za-z0-9_.-])(?=[A-Za-z_-]{1,27}[0-9])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}"
-        r"\.(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{27,}+"
-    ),
-    "mailgun-key": rf"(?<![A-Za-z0-9_-])key-[a-f0-9]{{32}}{_Z}",
-    "twilio-key": (
-        rf"(?i:twilio).{{0,80}}?{_A}(?P<twilio>(?:SK)?[a-f0-9]{{32}}){_Z}"
-        rf"|{_A}AC[a-f0-9]{{32}}:(?P<sid>[a-f0-9]{{32}}){_Z}"
-    ),
-    "digitalocean-token": rf"{_A}do[opr]_v1_[a-f0-9]{{64}}{_Z}",
-    "sendgrid-key": rf"{_A}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}(?![A-Za-z0-9_-])",
-    "shopify-token": rf"{_A}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_Z}",
-    "vault-token": rf"{_A}hv[sbr]\.[A-Za-z0-9_-]{{24,}}+",
-    "telegram-token": rf"{_A}[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}(?![A-Za-z0-9_-])",
-    "age-key": rf"{_A}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_Z}",
-}
-
-# By what is before them. Where an issuer's form has the same place, that names the kind: these come last.
-_HELD: Final = {
-    # PKCS#1, PKCS#8 and SEC 1 in DER, and OpenSSH's: each begins with the same bytes, so with these letters.
-    "key-line": (
-        r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA(?:AK[BC]|DANBgkqhkiG9w0B)|M[CEF][A-Za-z0-9]CAQ[AE]wBQYDK2V"
-        r"|MHcCAQEEI|MI[GH][A-Za-z0-9]AgE[AB]|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{20,}+={0,2}"
-    ),
-    "json-web-key": r"\"(?:d|dp|dq|qi|p|q)\"\s{0,4}:\s{0,4}\"(?P<jwk>[A-Za-z0-9_-]{40,}+)(?=\")",
-    "authorization": (
-        r"(?i:authorization)[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?(?i:bearer|basic|token)[ \t]{1,4}"
-        rf"{_WITH_DIGIT}(?P<authorization>[A-Za-z0-9._~+/=-]{{16,}}+)"
-    ),
-    "url-password": r"(?<=[A-Za-z0-9]://)[^\s/:@\"'<>\[\](){}$]{0,64}:(?P<password>[^\s/@\"'<>\[\](){}$]{3,256}+)@(?=[A-Za-z0-9\[])",
-}
-
-KINDS: Final[tuple[str, ...]] = (*_ISSUED, *_HELD, "private-key", "key-lines")
-"""What a marker may name; the last two are lines of keys."""
-
-_COMPILED = tuple((kind, re.compile(form)) for kind, form in (_ISSUED | _HELD).items())
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
-_SHORTEST = 20
+_SHORTEST, _SHORTEST_WORD, _FULL_LINE = 20, 15, 60
+KEY_HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
+_ENV_VALUE = re.compile(
+    r"\s{0,20}(?:export\s{1,9})?[A-Za-z_][A-Za-z0-9_.]{0,200}\s{0,9}=\s{0,9}[\"']?(?P<value>[^\s\"'#][^\"'#]{0,4000})"
+)
+
+
+def kinds() -> tuple[str, ...]:
+    """What a marker may name; the last two are lines of keys."""
+    return (*(rule.kind for rule in secret_rules("all")), "env-value", "private-key", "key-lines")
+
 
 MOST_KEY_LINES: Final = 400
 """A key whose last line is further away than this has lost it; its lines are known by their base64 alone."""
@@ -110,8 +43,8 @@ _LABEL = r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _BEGIN = re.compile(rf"-{{4,5}} ?BEGIN {_LABEL}|PuTTY-User-Key-File-[0-9]:")
 _END = re.compile(rf"-{{4,5}} ?END {_LABEL}|Private-(?:MAC|Hash): *[0-9a-f]*")
 _OPEN = re.compile(r"-----BEGIN [A-Z0-9 ]{1,60}-----")
-_KEY_LINE = re.compile(r"""[\s"'#*/+]{0,40}[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
-_KEY_TAIL = re.compile(r"""[\s"'#*/+]{0,40}[A-Za-z0-9+/]{1,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
+_KEY_LINE = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
+_KEY_TAIL = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{1,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}+={0,2}")
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -125,28 +58,87 @@ class Secret(msgspec.Struct, frozen=True, order=True):
     kind: str
 
 
-def secrets_in(line: str) -> Iterator[tuple[int, int, str]]:
-    """Where a secret is in a line, as it is written and as it reads with `%2D` and its like taken back.
+def forms_in(lines: Sequence[str], glance: Glance, level: Level = "tokens") -> Iterator[Secret]:
+    """Secrets within one line each, as they are written and as they read with `%2D` and its like taken back.
 
-    Start, end and kind; in order, none overlapping: of two that do, the one that begins first, else the
-    longer, else the issuer's. Cost: O(len(line)).
+    In order, none overlapping: of two that do, the one that begins first, else the longer, else the issuer's.
+    Cost: O(characters); only lines with a rule's keyword are looked at, so a text without any costs little.
     """
-    if len(line) < _SHORTEST:
-        return
-    spans = [(start, -end, rank) for start, end, rank in _matched(line)]
-    if "%" in line:
-        plain, places = _unquoted(line)
-        spans += [(places[start], -places[end], rank) for start, end, rank in _matched(plain)]
-    taken = 0
-    for start, end, rank in sorted(spans):
-        if start >= taken:
-            yield start, -end, _COMPILED[rank][0]
-            taken = -end
+    rules = _expressions(level)
+    for number, ranks in sorted(glance.suspects(lines, level).items()):
+        line = lines[number]
+        spans = [(start, -end, rank) for start, end, rank in _matched(line, rules, ranks)]
+        if "%" in line:
+            plain, places = _unquoted(line)
+            found = _matched(plain, rules, range(len(rules)))
+            spans += [(places[start], -places[end], rank) for start, end, rank in found]
+        taken = 0
+        for start, end, rank in sorted(spans):
+            if start >= taken:
+                yield Secret(number, start, -end, rules[rank][0])
+                taken = -end
 
 
-def _matched(line: str) -> Iterator[tuple[int, int, int]]:
-    for rank, (_, form) in enumerate(_COMPILED):
-        for match in form.finditer(line):
+def env_values(lines: Sequence[str]) -> Iterator[Secret]:
+    """The values of a file of environment variables, `KEY=value`."""
+    for number, line in enumerate(lines):
+        match = _ENV_VALUE.match(line)
+        if match is not None:
+            yield Secret(number, match.start("value"), match.end("value"), "env-value")
+
+
+@cache
+def _expressions(level: Level) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((rule.kind, rule.expression) for rule in secret_rules(level))
+
+
+@cache
+def _near(level: Level) -> tuple[tuple[int, re.Pattern[str]], ...]:
+    return tuple((rank, re.compile(rule.near)) for rank, rule in enumerate(secret_rules(level)) if rule.near)
+
+
+class Glance:
+    """What a text may hold, told from its words: most hold nothing, and nothing more is looked at then."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.text = "\n".join(lines)
+        words = set(self.text.split())  # a text repeats itself
+        self._long_words = "\n".join(word for word in words if len(word) >= _SHORTEST_WORD).lower()
+        self.keys = any(word in self.text for word in KEY_HEADS) or any(len(word) >= _FULL_LINE for word in words)
+        """Whether it may hold lines of keys."""
+
+    def suspects(self, lines: Sequence[str], level: Level) -> dict[int, set[int]]:
+        """The lines to look at, each with the ranks of the rules whose keywords it has."""
+        text, lower = self.text, self.text.lower()
+        if len(lower) != len(text):  # a few letters have a longer lower case
+            lower = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
+        found: dict[int, set[int]] = {}
+        places: list[tuple[int, int]] = []
+        for rank, rule in enumerate(secret_rules(level)):
+            where = lower if rule.apart else self._long_words
+            for keyword in rule.keywords:
+                at = lower.find(keyword) if keyword in where else -1
+                while at >= 0:
+                    places.append((at, rank))
+                    end = text.find("\n", at)
+                    at = lower.find(keyword, end) if end >= 0 else -1
+        places += [(match.start(), rank) for rank, near in _near(level) for match in near.finditer(text)]
+        places += [(match.start(), 0) for match in _PERCENT.finditer(text)]
+        if not places:
+            return found
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        for place, rank in places:
+            number = bisect_right(starts, place) - 1
+            if len(lines[number]) >= _SHORTEST:
+                found.setdefault(number, set()).add(rank)
+        return found
+
+
+def _matched(
+    line: str, rules: Sequence[tuple[str, re.Pattern[str]]], ranks: Iterable[int]
+) -> Iterator[tuple[int, int, int]]:
+    for rank in ranks:
+        for match in rules[rank][1].finditer(line):
             yield (*match.span(match.lastgroup or 0), rank)
 
 

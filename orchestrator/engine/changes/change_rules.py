@@ -17,6 +17,7 @@ from orchestrator.core.policy.evaluate import asks_for_size
 from orchestrator.core.policy.protected import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.changes.secret_lines import SecretLines
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words
@@ -29,8 +30,8 @@ RULE = "builtin.repository"
 class ChangeRules:
     """Judges how a change fits, what it shows, and what git would take for a repository once it is made."""
 
-    def __init__(self, permissions: Permissions, workspace: Workspace) -> None:
-        self._permissions, self._workspace = permissions, workspace
+    def __init__(self, permissions: Permissions, workspace: Workspace, secrets: SecretLines) -> None:
+        self._permissions, self._workspace, self.secrets = permissions, workspace, secrets
         self._locks = PathLocks()  # of their own, taken behind those of the paths, so that no two holders wait
 
     def uncovers(self, caller: Caller, paths: Sequence[WorkspacePath]) -> tuple[NeedApproval, ...]:
@@ -53,6 +54,8 @@ class ChangeRules:
             asks.append(NeedApproval("edits.lowest_rung", reason))
         if unseen and edits.stale_reads != "allow":
             asks.append(NeedApproval("edits.stale_reads", unseen_in_words(unseen)))
+        if edits.secrets == "ask":
+            asks += self.secrets.asks(plan)
         return (*asks, *self.repository(plan, facts))
 
     def sized(

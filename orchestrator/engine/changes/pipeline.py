@@ -29,6 +29,7 @@ from orchestrator.engine.changes.change_rules import ChangeRules
 from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
 from orchestrator.engine.changes.effects import Effects, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
+from orchestrator.engine.changes.secret_lines import SecretLines
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Leases
@@ -63,7 +64,7 @@ class ChangePipeline:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
         self._facts, self._recorder = FactFinder(services, observer), ConflictRecorder(services, answers)
         self.leases, self._sets = leases, ReadSets(services)  # of its own: notices count as reads here
-        self.rules = ChangeRules(services.permissions, services.workspace)
+        self.rules = ChangeRules(services.permissions, services.workspace, SecretLines(services.redaction))
 
     async def change(self, command: Command, request: ChangeRequest) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
@@ -102,6 +103,8 @@ class ChangePipeline:
         asked = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self.decide(command, facts)
+        if isinstance(outcome, Apply) and not request.pre_approved:
+            outcome = self.rules.secrets.guarded(caller, outcome, facts)
         sized = self.rules.sized(permissions, outcome, facts)
         if sized is not permissions:
             permissions, asked = sized, await self._s.permissions.asks(caller, sized)

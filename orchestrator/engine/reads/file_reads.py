@@ -185,12 +185,14 @@ class Reader:
         if start > max(total, 1):
             raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
+        hidden = await self._s.redaction.of(caller, path, digest, document)
+        lines = hidden.over(document.lines)
         profile = self._s.permissions.profile(caller)
         tokens = min(params.max_tokens, profile.max_answer_tokens or params.max_tokens)
-        last = fit(document.lines, start, wanted, tokens, numbers=numbers)
+        last = fit(lines, start, wanted, tokens, numbers=numbers)
         room = call.room.framed(escaped(path), escaped(path))  # in the head and in the next call
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
-        rows = document.lines[start - 1 : last]
+        rows = lines[start - 1 : last]
         costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
         last = start - 1 + room.first(costs)
         text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
@@ -200,12 +202,15 @@ class Reader:
         seen = SeenLines(
             path=path,
             version=version,
-            ranges=(LineRange(start, last),) if total else (),
+            ranges=hidden.without(LineRange(start, last)) if total else (),
             total_lines=total,
             cut=bool(cut),
         )
         name, estimate = call.operation.name, estimate_tokens(text)
-        event: Event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval)
+        found = tuple(secret for secret in hidden.found if start <= secret.line <= last)
+        event: Event = FileRead(
+            operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval, hidden=found
+        )
         if version == NO_VERSION:
             event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
         if approval is None:
@@ -230,5 +235,6 @@ class Reader:
             content_hash=digest,
             truncated=truncated,
             next=follow,
+            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in found),
             warnings=warned,
         )

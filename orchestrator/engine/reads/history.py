@@ -26,6 +26,7 @@ from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
+from orchestrator.engine.redaction import NOTHING_HIDDEN
 from orchestrator.engine.services import Services
 
 MOST_REVERTS = 8
@@ -120,6 +121,9 @@ class Historian:
             right = await self._side("to", params.to, now, now)
             left = await self._side("from", params.from_, now, right)
             old, new = await self._text(access, left), await self._text(access, right)
+            hidden = await self._s.redaction.of(caller, path, right.digest, new) if right.digest else NOTHING_HIDDEN
+            old = await self._s.redaction.document(caller, path, left.digest, old)
+            new = await self._s.redaction.document(caller, path, right.digest, new)
         warned = warnings(present)
         work = partial(
             document_diff,
@@ -130,12 +134,13 @@ class Historian:
             room=call.room.framed(path, path, path, *warned),
         )
         fitting = await self._s.contents.computed(work, old, new)
-        seen = SeenLines(path=path, version=right.seq, ranges=fitting.shown, total_lines=new.line_count)
+        ranges = tuple(part for shown in fitting.shown for part in hidden.without(shown))
+        seen = SeenLines(path=path, version=right.seq, ranges=ranges, total_lines=new.line_count)
         event = DiffShown(
             path=path,
             from_version=left.seq,
             to_version=right.seq,
-            seen=(seen,) if right.digest and fitting.shown and right.seq else (),
+            seen=(seen,) if right.digest and ranges and right.seq else (),
         )
         await self._s.notes.note_shown(caller, call, event)
         return r.Diff(

@@ -24,6 +24,7 @@ from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import Walker, below
+from orchestrator.engine.redaction import NOTHING_HIDDEN, Hidden
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 SHOWN: tuple[Showing, ...] = ("search", "read")
@@ -84,14 +85,16 @@ class Searcher:
             try:
                 if access is None:
                     continue  # policy was changed meanwhile
-                version, found, warned = await self._matches(access, pattern, params, after=after, most=page.left + 1)
+                version, found, hidden, warned = await self._matches(
+                    access, pattern, params, after=after, most=page.left + 1
+                )
             except PathError:
                 if alone:
                     raise
                 continue  # it is gone by now, or no text
             if alone:
                 sweep.add(path, found)
-            if params.count_only or not page.takes(path, version, found, warned, last=path == shown[-1]):
+            if params.count_only or not page.takes(path, version, found, hidden, warned, last=path == shown[-1]):
                 break
         total = sum(sweep.counts.values())
         event = ContentSearched(
@@ -164,8 +167,11 @@ class Searcher:
 
     async def _matches(
         self, access: ContentAccess, pattern: Pattern, params: p.SearchContent, *, after: int, most: int
-    ) -> tuple[Seq, Found, tuple[str, ...]]:
-        """The present version, its first matching lines beyond a line, and warnings. Raises the PathError family."""
+    ) -> tuple[Seq, Found, Hidden, tuple[str, ...]]:
+        """The present version, its first matching lines beyond a line, what of it is hidden, and warnings.
+
+        Raises the PathError family.
+        """
         path = access.path
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(access)
@@ -185,7 +191,11 @@ class Searcher:
                 found = wanted(document) if document is not None else None
             if found is None:
                 raise BinaryFile(path, "it is not text")
-            return entry.version, found, warnings(present)
+            hidden = NOTHING_HIDDEN
+            document = await self._s.contents.text(digest, data) if found.hits else None
+            if document is not None:
+                hidden = await self._s.redaction.of(access.caller, path, digest, document)
+            return entry.version, self._s.redaction.matches(hidden, found), hidden, warnings(present)
 
 
 class _Page:
@@ -206,7 +216,16 @@ class _Page:
         """How many more hits were asked for."""
         return self._most - len(self.hits)
 
-    def takes(self, path: WorkspacePath, version: Seq, found: Found, warnings: tuple[str, ...], *, last: bool) -> bool:
+    def takes(
+        self,
+        path: WorkspacePath,
+        version: Seq,
+        found: Found,
+        hidden: Hidden,
+        warnings: tuple[str, ...],
+        *,
+        last: bool,
+    ) -> bool:
         """Take the hits of one file, as far as they fit; whether the page goes on after them."""
         shown = self._fitting(path, list(found.hits[: self.left]))
         if shown:
@@ -214,7 +233,9 @@ class _Page:
             self.versions[path] = show(version)
             self.warnings += warnings
             if version != NO_VERSION:
-                self.seen.append(_seen(path, version, shown, found.lines, self._widest))
+                seen = _seen(path, version, shown, found.lines, self._widest)
+                ranges = tuple(part for known in seen.ranges for part in hidden.without(known))
+                self.seen.append(msgspec.structs.replace(seen, ranges=ranges))
         if len(found.hits) > len(shown):
             self.more = f"{shown[-1].line}:{path}" if shown else _last_cursor(self.hits) or self._cursor
         elif not self.left and not last:

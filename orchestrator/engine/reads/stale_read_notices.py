@@ -146,6 +146,7 @@ class StaleReadNotifier:
         )
         readable = self._s.permissions.readable(caller, found.path)
         diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
+        shown = self._s.redaction.text(caller, diff)
         return r.Notice(
             path=found.path,
             kind=kind,
@@ -155,8 +156,8 @@ class StaleReadNotifier:
             moved_from=moved if moved is not None and self._s.access.lists(caller, moved) else None,
             lines=_lines(found, readable=readable),
             more_lines=max(0, len(found.pieces) - MOST_PIECES),
-            diff=diff or None,
-            diff_truncated=cut,
+            diff=shown or None,
+            diff_truncated=cut or shown != diff,
         )
 
     def _may_see(self, caller: Caller, path: WorkspacePath, view: View) -> bool:

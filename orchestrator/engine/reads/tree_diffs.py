@@ -166,8 +166,10 @@ class TreeDiffs:
         except VersionNotKept:
             return "not_kept"
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
-            return file_patch(old, new, context=context)
-        return await self._s.workers.run(partial(file_patch, old, new, context=context))
+            patch = file_patch(old, new, context=context)
+        else:
+            patch = await self._s.workers.run(partial(file_patch, old, new, context=context))
+        return self._s.redaction.patch(caller, patch)
 
     async def _state(self, access: ContentAccess, row: VersionRow | None) -> FileState | None:
         if row is None:
