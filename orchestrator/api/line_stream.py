@@ -21,6 +21,9 @@ CHUNK_BYTES = 64 * 1024
 EDGE_BYTES = 2048
 """Of a line that is too long, so much of its beginning and its end is kept, to find out whose call it was."""
 
+SEND_BYTES = 256 * 1024
+"""A longer line is handed to the socket in pieces of this size, each of which must be taken in time."""
+
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{0,200}")')
 
 
@@ -30,10 +33,12 @@ class LineStream:
     Use as a context manager inside the stream's, and leave its receiving to this. The socket is
     watched all the time and not anew for each line: with the stream's own `receive` and `send`, 45 µs
     of each call's processor time was spent on turns of the loop and calls to the kernel that did nothing.
+
+    An end that takes nothing of what it is sent for `unread_s` seconds is cut off; None: never.
     """
 
-    def __init__(self, stream: SocketStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: SocketStream, *, unread_s: float | None = None) -> None:
+        self._stream, self._unread_s = stream, unread_s
         self._socket: socket.socket = stream.extra(SocketAttribute.raw_socket)
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
@@ -44,6 +49,8 @@ class LineStream:
         self.unsent = 0
         """Bytes handed to `send` that the socket has not taken: the other end does not read."""
         self._taken = anyio.Event()
+        self.cut_off = False
+        """Whether the other end was, because it read nothing."""
 
     def __enter__(self) -> Self:
         self._watch()
@@ -82,19 +89,32 @@ class LineStream:
             if not await self._fill():
                 return None
 
-    async def send(self, data: bytes) -> None:
-        """Write whole lines; nothing to an end that has gone away: of a call, what it did is in the journal."""
+    async def send(self, data: bytes, *, patient: bool = False) -> None:
+        """Write whole lines; nothing to an end that has gone away: of a call, what it did is in the journal.
+
+        `patient`: the other end may read it when it likes.
+        """
         left = data if self._sending.locked() else self._sent_at_once(data)
         if left:
             self.unsent += len(left)
             try:
                 async with self._sending:  # where it is free it is taken before anybody else has a turn
                     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                        await self._stream.send(left)
+                        await self._send_pieces(left, None if patient else self._unread_s)
             finally:
                 self.unsent -= len(left)
                 taken, self._taken = self._taken, anyio.Event()
                 taken.set()
+
+    async def _send_pieces(self, data: bytes, each_s: float | None) -> None:
+        for start in range(0, len(data), SEND_BYTES):
+            with anyio.move_on_after(each_s) as timer:
+                await self._stream.send(data[start : start + SEND_BYTES])
+            if timer.cancelled_caught:
+                self.cut_off = True
+                self.close()
+                await anyio.aclose_forcefully(self._stream)
+                return
 
     async def taken(self, most: int) -> None:
         """Wait until the other end has taken all but `most` bytes of what was sent."""

@@ -32,6 +32,9 @@ PREAMBLE_TIMEOUT_S = 30.0
 SILENT_PART = 4
 """One in so many of the file descriptors is for connections that have sent no preamble yet."""
 
+UNREAD_S = 300.0
+"""A caller that takes nothing of an answer for so long is cut off. A feed of events waits: a pager may hold it up."""
+
 BREATH_S = 0.2
 """How long no connection is accepted where the system has no descriptor for one more."""
 
@@ -81,7 +84,7 @@ class SocketServer:
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""
         async with stream:
-            with LineStream(stream) as lines:
+            with LineStream(stream, unread_s=UNREAD_S) as lines:
                 self._silent[stream] = lines
                 if len(self._silent) > resource.getrlimit(resource.RLIMIT_NOFILE)[0] // SILENT_PART:
                     oldest = next(iter(self._silent))
@@ -97,6 +100,8 @@ class SocketServer:
                     self._log.exception("connection failed")
                 finally:
                     self._silent.pop(stream, None)
+                    if lines.cut_off:
+                        self._log.warning("a caller that does not read its answers was cut off", after_s=UNREAD_S)
 
     async def _serve(self, stream: SocketStream, lines: LineStream) -> None:
         accepted = await self._authenticated(stream, lines)
@@ -198,7 +203,7 @@ class SocketServer:
         async with aclosing(events):
             try:
                 async for event in events:
-                    await lines.send(_ENCODER.encode(f.Reply(method="event", params=event)) + b"\n")
+                    await lines.send(_ENCODER.encode(f.Reply(method="event", params=event)) + b"\n", patient=True)
             except e.OrchestratorError as error:
                 await lines.send(_ENCODER.encode(f.Reply(method="feed_ended", params=f.refusal(error))) + b"\n")
 

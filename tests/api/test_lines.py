@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import pytest
@@ -21,11 +22,11 @@ LONG = b"x" * 3_000_000
 
 
 @asynccontextmanager
-async def pair() -> AsyncIterator[tuple[LineStream, LineStream]]:
-    """Two ends."""
+async def pair(unread_s: float | None = None) -> AsyncIterator[tuple[LineStream, LineStream]]:
+    """Two ends; the first waits so long for the other to take what it sends."""
     one, other = socket.socketpair()
     async with await UNIXSocketStream.from_socket(one) as left, await UNIXSocketStream.from_socket(other) as right:
-        with LineStream(left) as here, LineStream(right) as there:
+        with LineStream(left, unread_s=unread_s) as here, LineStream(right) as there:
             yield here, there
 
 
@@ -100,3 +101,22 @@ async def test_a_receiver_that_was_cancelled_loses_nothing() -> None:
             await there.receive(LIMIT)
         await here.send(b"kept\n")
         assert await there.receive(LIMIT) == b"kept"
+
+
+async def test_who_takes_nothing_is_cut_off() -> None:
+    async with pair(unread_s=0) as (here, there):
+        await here.send(LONG + b"\n")
+        assert here.cut_off
+        assert here.unsent == 0
+        await here.send(b"nobody hears this\n")
+        assert await here.receive(LIMIT) is None
+        with pytest.raises(FrameTooLarge):  # of the line, what came before the end
+            await there.receive(1000)
+
+
+async def test_who_may_wait_is_not_cut_off() -> None:
+    async with pair(unread_s=0) as (here, there), anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(here.send, LONG + b"\n", patient=True))
+        await anyio.wait_all_tasks_blocked()
+        assert await there.receive(LIMIT) == LONG
+        assert not here.cut_off
