@@ -177,7 +177,7 @@ class NotPermitted(CallerError, code="not_permitted", hint="Ask the person you w
 class ApproverCodeNeeded(
     ApproverError,
     code="approver_code_needed",
-    hint="Run it in a terminal, or set ORCHESTRATOR_APPROVER to the code of the first `up`.",
+    hint="Run it in a terminal, or set ORCHESTRATOR_APPROVER to the code of the first `up` or of `approver reset`.",
 ):
     """The act needs the approver code, and none or a wrong one was given."""
 

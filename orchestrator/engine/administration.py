@@ -134,10 +134,11 @@ class Administration:
             yield f"left out of the start scan: {', '.join(skipped)}"
         wrong, now_ms = self._s.state.identities.wrong_codes, self._s.clock.now_ms()
         if wrong is not None and now_ms - wrong.at < WRONG_CODES_SHOWN_MS:
+            pause = pause_ms(wrong, now_ms) / 1000
             yield (
                 f"{plural(wrong.count, 'wrong approver code')}, the last {written(wrong.at)} by {wrong.agent} in "
-                f"session {wrong.session}, process {wrong.pid}; no code is checked for "
-                f"{pause_ms(wrong, now_ms) / 1000:g} s now"
+                f"session {wrong.session}, process {wrong.pid}"
+                + (f"; no code is checked for {pause:g} s" if pause else "")
             )
         unused = self._s.ignore.over_budget()
         for path, why in unused[:SHOWN_FILES]:

@@ -121,7 +121,11 @@ class ApproverGate:
             approver = self._identities.approver or approver  # it may have been replaced meanwhile
             if not await to_thread.run_sync(is_code, code, approver):
                 await self._notes.append(caller.origin(), (STREAM, ApproverCodeRefused(pid=caller.pid)))
-                raise ApproverCodeNeeded("that is not the approver code")
+                raise ApproverCodeNeeded(
+                    "that is not the approver code",
+                    hint="The newest code counts, without regard to case and hyphens. If it is lost: "
+                    "`orchestrator stop`, then `orchestrator approver reset`.",
+                )
         self._right = approver.salt, digest
 
     @asynccontextmanager

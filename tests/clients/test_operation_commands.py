@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+from orchestrator.api.administration import ApprovalInfo, Approvals
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operation import Operation
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import AnyPath, Params, PathText, Version
-from orchestrator.api.results import ChangeAnswer, Done, FileFacts, Result, SearchResult
+from orchestrator.api.results import ChangeAnswer, Done, FileFacts, FileVersion, History, Result, SearchResult
 from orchestrator.clients.cli import orchestrator
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.render import rendered
@@ -91,6 +92,59 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
             ),
             [f"@2  {when(0)}  r  a.py", f"@3  {when(0)}  c  b, c", f"@4  {when(0)}  l  d"],
             id="events name their files",
+        ),
+        pytest.param(
+            JournalPage(
+                head="@9",
+                entries=tuple(
+                    JournalEntry(seq="@8", at=0, kind=kind, stream="s", event=event, approval=approval)
+                    for kind, approval, event in (
+                        ("approval_granted", "@3", {"approval": 3, "by": "person:ada", "unseen": True}),
+                        ("read_refused", None, {"operation": "o", "code": "denied", "rule": "keys", "path": ".env"}),
+                        ("change_applied", None, {"provenance": {"grants": [5]}, "paths": [{"path": "a.py"}]}),
+                        ("change_applied", "@3", {"provenance": {"approval": 3}, "paths": [{"path": "a.py"}]}),
+                        ("external_file_changed", None, {"path": "a.py", "lease": 6, "lease_holder": "ada"}),
+                        ("budget_exceeded", None, {"budget": "tokens", "period": "day", "most": 9, "used": 10}),
+                        ("answer_shown", None, {"operation": "list_conflicts"}),
+                    )
+                ),
+            ),
+            [
+                f"@8  {when(0)}  approval_granted             approval @3, unseen, by person:ada",
+                f"@8  {when(0)}  read_refused           .env  o, code denied, rule keys",
+                f"@8  {when(0)}  change_applied         a.py  grant @5",
+                f"@8  {when(0)}  change_applied         a.py  approval @3",
+                f"@8  {when(0)}  external_file_changed  a.py  lease @6, under ada's lease",
+                f"@8  {when(0)}  budget_exceeded              tokens, per day",
+                f"@8  {when(0)}  answer_shown                 list_conflicts",
+            ],
+            id="events name what they decide and why",
+        ),
+        pytest.param(
+            Approvals(
+                approvals=(
+                    ApprovalInfo(
+                        approval="@7",
+                        state="waiting",
+                        operation="delete_file",
+                        paths=tuple("abcdefgh"),
+                        path_count=37,
+                        agent="bob",
+                        since=0,
+                        expires_at=1,
+                    ),
+                )
+            ),
+            [f"@7  {when(0)}  bob  delete_file  a, b, c, d, e, f and 31 more"],
+            id="a request names how many files it has",
+        ),
+        pytest.param(
+            History(
+                path="a.py",
+                versions=(FileVersion(version_id="@3", kind="external", at=0, lease_holder="ada"),),
+            ),
+            [f"@3  {when(0)}  outside  under ada's lease  external"],
+            id="a write under a lease is nobody's",
         ),
     ],
 )

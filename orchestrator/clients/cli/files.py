@@ -111,6 +111,8 @@ def _annotated(blamed: BlameAnswer, lines: Iterator[str]) -> Iterator[str]:
 
 def _who(part: BlamedLines) -> str:
     who = part.agent or part.kind
+    if part.lease_holder:
+        return f"{who} (under {part.lease_holder}'s lease)"
     return f"{who} ({part.approver})" if part.approver else who
 
 

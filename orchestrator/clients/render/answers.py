@@ -13,7 +13,7 @@ from orchestrator.api import results as r
 from orchestrator.api.administration import StatusInfo
 from orchestrator.api.conflicts import ConflictInfo, Party
 from orchestrator.api.framing import Refusal
-from orchestrator.api.journal_operations import JournalPage
+from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
 from orchestrator.clients.render.diff_rows import diff_lines
@@ -38,6 +38,17 @@ _TAKES = re.compile(rf"\b({'|'.join(COMMANDS)}) takes: [^.]*\.(?: Send them with
 _FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
 """What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "granted": "green", "waiting": "yellow", "conflict": "yellow"}
+_DECIDED = ("approval", "conflict", "review", "grant", "lease")
+_TOLD = {name: f"{name} {{}}" for name in ("code", "rule", "choice", "verdict", "cause", "reviewer", "source", "pid")}
+_TOLD |= {
+    "budget": "{}",
+    "period": "per {}",
+    "digest": "{:.19}",
+    "by": "by {}",
+    "via": "in {}'s client",
+    "lease_holder": "under {}'s lease",
+}
+"""Members of events that `log` shows beside the files: numbers of others, and words."""
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 
 
@@ -152,13 +163,28 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
 @rendered.register
 def _page(page: JournalPage) -> Iterator[str]:
     yield from table(
-        (e.seq, when(e.at), e.agent or "", e.kind, some([*dict.fromkeys(_named(e.event))])) for e in page.entries
+        (e.seq, when(e.at), e.agent or "", e.kind, some([*dict.fromkeys(_named(e.event))]), _about(e))
+        for e in page.entries
     )
     if not page.entries and page.cursor is None:
         yield "no event fits"
     if page.partial:
         yield "(only a part of the journal was searched)"
     yield from go_on(len(page.entries), None, page.cursor)
+
+
+def _about(entry: JournalEntry) -> str:
+    """What an event is about besides its files: what it decides, who decided, and by which rule, grant or code."""
+    event, provenance = entry.event, entry.event.get("provenance") or {}
+    about = [f"{name} @{event[name]}" for name in _DECIDED if isinstance(event.get(name), int)]
+    if entry.approval not in (None, entry.seq) and "approval" not in event:
+        about.append(f"approval {entry.approval}")
+    about += [f"grant @{grant}" for grant in provenance.get("grants") or ()]
+    if "code" in event or entry.kind == "answer_shown":
+        about.append(str(event.get("operation") or ""))
+    about += [name for name in ("whole", "unseen") if event.get(name)]
+    about += [words.format(event[name]) for name, words in _TOLD.items() if event.get(name)]
+    return ", ".join(filter(None, about))
 
 
 def _named(value: object, member: str = "") -> Iterator[str]:

@@ -91,6 +91,7 @@ _LABELS = {"unchecked": "not checked", "approver_code": "approver code, shown th
 _PHRASES = {
     "moved_from": "(moved from {})",
     "moved_at": "(at {})",
+    "lease_holder": "under {}'s lease",
     "deleted_at": "(deleted at {})",
     "added": "+{}",
     "removed": "-{}",
@@ -165,7 +166,10 @@ def _row(row: msgspec.Struct) -> Sequence[str]:
         elif value is None or value in ("", ()):
             cells.append(str(getattr(row, other, other) or ""))
         else:
-            text = some([_cell(name, item) for item in value]) if isinstance(value, tuple) else _cell(name, value)
+            count = row.path_count if name == "paths" and isinstance(row, a.ApprovalInfo) else None
+            text = (
+                some([_cell(name, item) for item in value], count) if isinstance(value, tuple) else _cell(name, value)
+            )
             cells.append(_PHRASES.get(name, "{}").format(text))
     return cells
 
@@ -218,9 +222,9 @@ def numbered(text: str, start: int) -> Iterator[str]:
         yield click.style(f"{number:>6}  ", dim=True) + line
 
 
-def some(names: Sequence[str]) -> str:
-    """Names in one cell; of many the first, and how many more there are."""
-    more = len(names) - MOST_NAMES
+def some(names: Sequence[str], count: int | None = None) -> str:
+    """Names in one cell; of many the first, and how many more there are: `count` in all, if `names` is only a part."""
+    more = (count or len(names)) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
