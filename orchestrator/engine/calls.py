@@ -24,7 +24,6 @@ from orchestrator.core.errors import (
     NotPermitted,
     OrchestratorError,
     RequestIdReused,
-    Unauthorised,
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
@@ -102,6 +101,8 @@ class CallService:
                 await self._lifecycle.begin(caller)
             with self._shown.following(call):
                 result = await (self._once if call.request_id is not None else self._handle)(caller, call)
+                if not call.operation.writes:  # who may not call any more is shown nothing for which it waited
+                    self._s.permissions.check_open(caller)
                 result = self._s.redaction.answer(caller, result)
                 await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
@@ -116,16 +117,10 @@ class CallService:
         return await self._handlers[call.operation.name](caller, call, call.params)
 
     def check_authorized(self, caller: Caller, operation: AnyOperation | None = None) -> None:
-        """A connection lasts; meanwhile its token may expire or be revoked, or its name be given one.
-
-        Raises Unauthorised; NotPermitted where the operation is more than its token is for.
-        """
+        """Raises Unauthorised; NotPermitted where the operation is more than the caller's token is for."""
+        self._s.permissions.check_open(caller)
         agent = self._s.state.identities.get(caller.agent)
-        if agent is None:
-            return
-        if not agent.is_open_to(caller.token_hash, self._s.clock.now_ms()):
-            raise Unauthorised(f"{caller.agent} may not call any more: its token expired, was revoked or made new")
-        if agent.read_only and operation is not None and operation.writes:
+        if agent is not None and agent.read_only and operation is not None and operation.writes:
             raise NotPermitted(
                 f"{operation.name} is not for {caller.agent}, whose token is for reading",
                 hint="Say what you would change to the person you work for, or use the tools that read.",

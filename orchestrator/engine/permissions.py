@@ -10,7 +10,7 @@ import anyio.lowlevel
 import msgspec
 
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.errors import Denied, PathError, escaped
+from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.policy.evaluate import asks_for_size, asks_for_task, evaluate, hidden_from_all
@@ -202,6 +202,15 @@ class Permissions:
             on_disk=on_disk,
             size=check.size,
         )
+
+    def check_open(self, caller: Caller) -> None:
+        """A connection lasts, and so do calls; meanwhile a token may expire or be revoked, or its name be given one.
+
+        Raises Unauthorised.
+        """
+        agent = self._state.identities.get(caller.agent)
+        if agent is not None and not agent.is_open_to(caller.token_hash, self._clock.now_ms()):
+            raise Unauthorised(f"{caller.agent} may not call any more: its token expired, was revoked or made new")
 
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""

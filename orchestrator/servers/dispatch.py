@@ -15,7 +15,7 @@ from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, Reply, Request
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
-from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
+from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError, Unauthorised
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
@@ -123,6 +123,8 @@ class Dispatcher:
                 own = room.less(most.bytes, most.lines) if due else room
             try:
                 result = await self.run(caller, request, own)
+            except Unauthorised:
+                raise  # and is told of nothing
             except OrchestratorError as error:
                 error.notices = await noticer.due(caller, most)
                 raise

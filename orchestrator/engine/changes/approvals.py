@@ -57,6 +57,8 @@ class ApprovalService:
             now = self._s.clock.now_ms()
             if approval.request.expires_at <= now:
                 await self._expire_due(approval, "timeout")
+            elif self._revoked(approval):
+                await self._expire_due(approval, "policy_changed", f"{approval.agent} was revoked after it had asked")
             else:
                 unseen = check_seen(approval, caller, unseen=params.unseen and caller.is_person)
                 until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
@@ -112,8 +114,7 @@ class ApprovalService:
         except Denied as denial:
             await self._expire_due(approval, "policy_changed", denial.message)
             return
-        identity = self._s.state.identities.get(author.agent)
-        if identity is not None and identity.revoked:
+        if self._revoked(approval):  # before it was carried out, where a crash came between
             await self._expire_due(approval, "policy_changed", f"{author.agent} was revoked after it had asked")
             return
         conflict = self._s.state.pending.conflict(request.provenance.resolves or 0)
@@ -268,6 +269,11 @@ class ApprovalService:
         self.inbox.authorize(caller, approval)
         async with self._s.locks.alone(item.path for item in approval.request.paths):
             yield await self.inbox.find(params.approval, waiting=True)
+
+    def _revoked(self, approval: Approval) -> bool:
+        """Whether its author may not call any more."""
+        author = self._s.state.identities.get(approval.agent or "")
+        return author is not None and author.revoked
 
     def _origin(self, approval: Approval) -> Origin:
         return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)

@@ -87,6 +87,8 @@ class ChangePipeline:
         self, command: Command, request: ChangeRequest, supersedes: Seq | None, locks: AsyncExitStack
     ) -> ChangeResult:
         caller, shows = request.caller, partial(self._s.access.shows, request.caller)
+        if caller.transport != "daemon":
+            self._s.permissions.check_open(caller)  # it may have waited long
         self._refuse_hidden(command, caller)
         conflict = self._s.state.pending.conflict(request.resolves) if request.resolves is not None else None
         if conflict is not None and conflict.state != "open":  # others chose while this waited for the file
