@@ -63,13 +63,35 @@ async def test_modes_moves_and_line_ends_are_shown(daemon: RunningDaemon) -> Non
     (daemon.workspace / "ends.sh").write_bytes(b"a\r\nb\r\n")
     async with daemon.client("alice") as alice, daemon.client() as person:
         moved = await shown(person, (await alice.move_file("run.sh", "Makefile")).approval)
-        assert moved == "diff --git a/run.sh b/Makefile\nrename from run.sh\nrename to Makefile\n"
+        lines = "--- a/run.sh\n+++ b/Makefile\n@@ -1 +1 @@\n echo\n"
+        assert moved == f"diff --git a/run.sh b/Makefile\nrename from run.sh\nrename to Makefile\n{lines}"
         mode = (
             "diff --git a/run.sh b/Makefile\nold mode 100644\nnew mode 100755\nrename from run.sh\nrename to Makefile\n"
         )
-        assert await shown(person, (await alice.apply_patch(mode)).approval) == mode
+        assert await shown(person, (await alice.apply_patch(mode)).approval) == mode + lines
         ends = await alice.delete_file("ends.sh")
         assert "-a\r\n-b\r\n" in await shown(person, ends.approval)
+
+
+async def test_what_moves_to_where_it_runs_is_shown_with_every_line(daemon: RunningDaemon) -> None:
+    plain = "".join(f"# {number}\n" for number in range(40))
+    folder = daemon.workspace / "mine" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "logo.bin").write_bytes(bytes(range(256)))
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        await alice.write_file("notes.txt", f"{plain}{EVIL}\n", mode="create")
+        await alice.write_file("mine/workflows/ci.yml", f"{EVIL}\n", mode="create")
+        assert f"\n {EVIL}\n" in await shown(person, (await alice.move_file("notes.txt", "conftest.py")).approval)
+        patch = (
+            "diff --git a/notes.txt b/conftest.py\nrename from notes.txt\nrename to conftest.py\n"
+            "--- a/notes.txt\n+++ b/conftest.py\n@@ -1,2 +1,2 @@\n-# 0\n+# zero\n # 1\n"
+        )
+        text = await shown(person, (await alice.apply_patch(patch)).approval)
+        assert f"\n {EVIL}\n" in text
+        assert "-# 0\n+# zero\n # 1\n # 2\n" in text
+        text = await shown(person, (await alice.move_file("mine", ".github")).approval)
+        assert f"\n {EVIL}\n" in text
+        assert f"# after: 256 bytes, sha256:{hashlib.sha256(bytes(range(256))).hexdigest()}\n" in text
 
 
 async def test_a_large_request_comes_in_pages_that_join(daemon: RunningDaemon) -> None:

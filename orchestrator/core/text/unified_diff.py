@@ -268,6 +268,17 @@ def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3
     return FilePatch("".join(lines) + body.text, body.added, body.removed, shown, total_lines=len(after.lines))
 
 
+def unchanged_text(old: FileState, new: FileState) -> str | None:
+    """The lines that two states of a file have in common, all of them, as a hunk that changes none; None: no text."""
+    side = _side(new)
+    if side is None:
+        return None
+    lines = _ended(side)
+    whole = LineHunk(0, len(lines), 0, len(lines))
+    names = f"--- {_header('a/', old.path)}\n+++ {_header('b/', new.path)}\n"
+    return names + "".join(row.text for row in _rows(lines, lines, whole, ())) if lines else ""
+
+
 def heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
     """The first has the names; more follow where something happened besides the lines."""
     names = [state.path for state in (old, new) if state is not None]
