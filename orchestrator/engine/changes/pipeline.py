@@ -76,6 +76,7 @@ class ChangePipeline:
         await self.leases.wait(request.caller, command.paths, preview=request.preview)
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.hold(command.paths, shared=request.preview))
+            self._s.permissions.check_open(request.caller)  # it may have waited long
             for _ in range(TRIES):
                 try:
                     return await self._once(command, request, supersedes, locks)
@@ -87,8 +88,6 @@ class ChangePipeline:
         self, command: Command, request: ChangeRequest, supersedes: Seq | None, locks: AsyncExitStack
     ) -> ChangeResult:
         caller, shows = request.caller, partial(self._s.access.shows, request.caller)
-        if caller.transport != "daemon":
-            self._s.permissions.check_open(caller)  # it may have waited long
         self._refuse_hidden(command, caller)
         conflict = self._s.state.pending.conflict(request.resolves) if request.resolves is not None else None
         if conflict is not None and conflict.state != "open":  # others chose while this waited for the file
