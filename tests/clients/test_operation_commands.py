@@ -103,6 +103,8 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
                         ("read_refused", None, {"operation": "o", "code": "denied", "rule": "keys", "path": ".env"}),
                         ("change_applied", None, {"provenance": {"grants": [5]}, "paths": [{"path": "a.py"}]}),
                         ("change_applied", "@3", {"provenance": {"approval": 3}, "paths": [{"path": "a.py"}]}),
+                        ("change_applied", None, {"provenance": {"resolves": 2, "accepted_by": "person:ada"}}),
+                        ("agent_added", None, {"name": "bob"}),
                         ("external_file_changed", None, {"path": "a.py", "lease": 6, "lease_holder": "ada"}),
                         ("budget_exceeded", None, {"budget": "tokens", "period": "day", "most": 9, "used": 10}),
                         ("answer_shown", None, {"operation": "list_conflicts"}),
@@ -114,6 +116,8 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
                 f"@8  {when(0)}  read_refused           .env  o, code denied, rule keys",
                 f"@8  {when(0)}  change_applied         a.py  grant @5",
                 f"@8  {when(0)}  change_applied         a.py  approval @3",
+                f"@8  {when(0)}  change_applied               conflict @2, accepted by person:ada",
+                f"@8  {when(0)}  agent_added                  agent bob",
                 f"@8  {when(0)}  external_file_changed  a.py  lease @6, under ada's lease",
                 f"@8  {when(0)}  budget_exceeded              tokens, per day",
                 f"@8  {when(0)}  answer_shown                 list_conflicts",
@@ -145,6 +149,18 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
             ),
             [f"@3  {when(0)}  outside  under ada's lease  external"],
             id="a write under a lease is nobody's",
+        ),
+        pytest.param(
+            History(
+                path="a.py",
+                versions=(
+                    FileVersion(
+                        version_id="@3", kind="change", at=0, agent="bob", operation="o", approver="ada", reason="why"
+                    ),
+                ),
+            ),
+            [f"@3  {when(0)}  bob  o  (approved by ada)  why"],
+            id="a version names who approved it",
         ),
     ],
 )

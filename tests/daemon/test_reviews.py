@@ -335,6 +335,9 @@ async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path
             await follow(person, "review_answered")
             assert (await one(person)).state == "answered"
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
-            resolved = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
+            resolved = await person.resolve_conflict(
+                number, "review", review=await answered(person), reason="it keeps both", approver=code
+            )
             assert resolved.status == "applied"
-            assert [item["by"].split(":")[0] for item in await follow(person, "review_accepted")] == ["person"]
+            accepted = [(item["by"].split(":")[0], item["reason"]) for item in await follow(person, "review_accepted")]
+            assert accepted == [("person", "it keeps both")]

@@ -235,7 +235,7 @@ SAMPLES: tuple[Event, ...] = (
         ignored="late",
     ),
     c.ReviewFailed(review=Seq(49), conflict=Seq(26), code="reviewer_timeout", message="no answer in 60 s"),
-    c.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
+    c.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16), reason="it keeps both"),
     c.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
     s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
     s.ApproverCodeRefused(pid=4242),

@@ -180,6 +180,12 @@ def _about(entry: JournalEntry) -> str:
     if entry.approval not in (None, entry.seq) and "approval" not in event:
         about.append(f"approval {entry.approval}")
     about += [f"grant @{grant}" for grant in provenance.get("grants") or ()]
+    if resolved := provenance.get("resolves"):
+        about.append(f"conflict @{resolved}")
+    if accepted_by := provenance.get("accepted_by"):
+        about.append(f"accepted by {accepted_by}")
+    if (agent := event.get("agent", event.get("name"))) not in (None, entry.agent):
+        about.append(f"agent {agent}")
     if "code" in event or entry.kind == "answer_shown":
         about.append(str(event.get("operation") or ""))
     about += [name for name in ("whole", "unseen") if event.get(name)]

@@ -66,7 +66,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     RuleLine: "verdict, name, source, agents, actions, paths",
     ConsideredRule: "decides, matches, verdict, name, source",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",
-    r.FileVersion: "version_id, at, agent|outside, lease_holder, operation|kind, removed, moved_from, reason",
+    r.FileVersion: "version_id, at, agent|outside, lease_holder, operation|kind, approver, removed, moved_from, reason",
     ReviewLine: "review, reviewer, state, verdict, code, reason|message, hint",
     ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, moved_at, deleted_at"
     ", reason",
@@ -92,6 +92,7 @@ _PHRASES = {
     "moved_from": "(moved from {})",
     "moved_at": "(at {})",
     "lease_holder": "under {}'s lease",
+    "approver": "(approved by {})",
     "deleted_at": "(deleted at {})",
     "added": "+{}",
     "removed": "-{}",

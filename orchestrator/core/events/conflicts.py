@@ -270,6 +270,7 @@ class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):
     conflict: Seq
     by: str  # "policy", or who said yes
     change: Seq | None = None  # None: nothing was to be changed
+    reason: Redactable[str] = ""  # of who said yes; the reviewer's is in ReviewAnswered
 
 
 class ReviewRejected(Event, frozen=True, kw_only=True, tag="review_rejected"):

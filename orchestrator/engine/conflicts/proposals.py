@@ -107,10 +107,11 @@ class Proposals:
         by: str,
         origin: Origin,
         accepted: Review | None = None,
+        accepted_because: str = "",
     ) -> ChangeAnswer:
         """Apply what was chosen, and close the conflict once that is on disk, or where nothing is to be changed.
 
-        `accepted`: the review whose proposal it is; another one's is rejected with it. Raises CallerError.
+        `accepted`: the review whose proposal it is, and why; another one's is rejected with it. Raises CallerError.
         """
         answer: ChangeAnswer | None = None
         if command is not None:
@@ -122,7 +123,8 @@ class Proposals:
         seq, reason, review = conflict.seq, wanted.reason, conflict.review
         events: list[Event] = [ConflictResolved(conflict=seq, choice=choice, by=by, change=change, reason=reason)]
         if accepted is not None:
-            events.insert(0, ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change))
+            yes = ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change, reason=accepted_because)
+            events.insert(0, yes)
         elif review is not None and review.state == "answered":
             events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
         closing = [(conflict.stream, event) for event in events]
@@ -135,7 +137,9 @@ class Proposals:
             await self._s.notes.append(origin, *closing)
         return await self._pipeline.answers.of(seq)
 
-    async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
+    async def accept(
+        self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool, because: str = ""
+    ) -> ChangeAnswer:
         """Carry a proposal out, as the reviewer's change.
 
         `pre_approved`: a person says yes, so that what policy would ask about is answered. Raises CallerError,
@@ -161,6 +165,7 @@ class Proposals:
             by=by,
             origin=msgspec.structs.replace(wanted.caller.origin(), cause=review.seq),
             accepted=review,
+            accepted_because=because,
         )
 
     def automatic(self, conflict: Conflict) -> bool:

@@ -121,7 +121,9 @@ class ConflictResolver:
         if review is None:
             raise NoProposal(f"no reviewer proposes anything for {show(conflict.seq)}")
         try:
-            return await self._proposals.accept(conflict, review, by=caller.agent, pre_approved=True)
+            return await self._proposals.accept(
+                conflict, review, by=caller.agent, pre_approved=True, because=params.reason or ""
+            )
         except ProposalUnfit as error:
             raise NoProposal(f"what {review.reviewer} proposes can't be applied: {error.message}") from error
 
