@@ -59,14 +59,30 @@ class NameAccess(Access):
 class ContentAccess(Access):
     """That contents may be shown, each version of which is confirmed first."""
 
-    __slots__ = ()
+    __slots__ = ("_actions",)
 
-    async def confirm(self, version: Seq, digest: Digest | None, *, asks: Asks | None = None) -> None:
-        """This version may be shown. `asks`: what names that the file had ask besides.
+    def __init__(  # made by the gate alone
+        self,
+        gate: AccessGate,
+        caller: Caller,
+        call: Call | None,
+        path: WorkspacePath,
+        asks: Asks,
+        actions: Sequence[Showing],
+    ) -> None:
+        super().__init__(gate, caller, call, path, asks)
+        self._actions = actions
 
-        Raises ApprovalRequired: a person is asked for this version.
+    async def confirm(
+        self, version: Seq, digest: Digest | None, *, size: int | None = None, asks: Asks | None = None
+    ) -> None:
+        """This version may be shown. `size`: its bytes, where the file may have had others when policy was asked.
+
+        `asks`: what names that the file had ask besides. Raises Denied, and ApprovalRequired: a person is asked for
+        this version.
         """
-        wanted = {**(asks or {}), **self._asks}
+        own = self._asks if size is None else self._gate.asks(self.caller, self._actions, self.path, size=size)
+        wanted = {**(asks or {}), **own}
         if wanted:
             self.approval = await self._gate.require(self.caller, self._call, self.path, wanted, version, digest)
 
@@ -80,7 +96,7 @@ class AccessGate:
 
     async def names(self, caller: Caller, call: Call, path: WorkspacePath, *, directory: bool = False) -> NameAccess:
         """Access to what is known of one path, and to a directory's names. Raises Denied, ApprovalRequired."""
-        asks = self._asks(caller, ("list",), path, directory=directory)
+        asks = self.asks(caller, ("list",), path, directory=directory)
         access = NameAccess(self, caller, call, path, asks)
         if asks and not self.lists(caller, path):
             access.approval = await self.require(caller, call, path, asks, WHATEVER, None, directory=directory)
@@ -91,21 +107,21 @@ class AccessGate:
 
         Raises Denied, ApprovalRequired: a person is asked for the folder.
         """
-        asks = self._asks(caller, ("list",), hidden)
+        asks = self.asks(caller, ("list",), hidden)
         await self.require(caller, call, folder, asks, WHATEVER, None, directory=True)
 
     def content(
         self, caller: Caller, call: Call, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
     ) -> ContentAccess:
         """Access to contents of one path that was named. Raises Denied."""
-        return ContentAccess(self, caller, call, path, self._asks(caller, actions, path))
+        return ContentAccess(self, caller, call, path, self.asks(caller, actions, path), actions)
 
     def content_of_many(
         self, caller: Caller, path: WorkspacePath, actions: Sequence[Showing] = ("read",)
     ) -> ContentAccess | None:
         """The same of a path that the caller did not name: nobody is asked for it. None: it is left out."""
         allowed = all(isinstance(self._permissions.verdict(caller, action, path), Allow) for action in actions)
-        return ContentAccess(self, caller, None, path, {}) if allowed else None
+        return ContentAccess(self, caller, None, path, {}, actions) if allowed else None
 
     async def require(
         self,
@@ -165,13 +181,19 @@ class AccessGate:
         recorded = await self._notes.append(caller.aside(call), (f"approval:{content.path}", request))
         return recorded[0].seq
 
-    def _asks(
-        self, caller: Caller, actions: Sequence[Showing], path: WorkspacePath, *, directory: bool = False
+    def asks(
+        self,
+        caller: Caller,
+        actions: Sequence[Showing],
+        path: WorkspacePath,
+        *,
+        directory: bool = False,
+        size: int | None = None,
     ) -> Asks:
         """What a person must say yes to. Raises Denied."""
         asks: Asks = {}
         for action in actions:
-            verdict = self._permissions.verdict(caller, action, path, directory=directory)
+            verdict = self._permissions.verdict(caller, action, path, directory=directory, size=size)
             if isinstance(verdict, Deny):
                 raise denied(action, path, verdict)
             if isinstance(verdict, NeedApproval):

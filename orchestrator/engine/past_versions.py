@@ -83,7 +83,7 @@ class PastVersions:
                 )
             if isinstance(verdict, NeedApproval):
                 asks["read"] = verdict
-        await access.confirm(row.seq, row.digest, asks=asks)
+        await access.confirm(row.seq, row.digest, size=row.size, asks=asks)
 
     def _is_current(self, row: VersionRow) -> bool:
         entry = self._state.registry.get(row.path)
