@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKSPACE ?= $(CURDIR)
 REPO ?= $(CURDIR)
 
-.PHONY: help up stop test check demo bench soak load e2e conformance docs lock format clean
+.PHONY: help up stop test check demo bench soak load fuzz e2e conformance docs lock format clean
 
 help: ## what there is
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,6 +53,10 @@ soak: $(STAMP) ## the long series: kills at random moments, every fault and oper
 
 load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs the machine for itself
 	$(BIN)/python -m pytest -m load tests/daemon
+
+fuzz: $(STAMP) ## atheris on what reads bytes first, FUZZ_S seconds for each target (60)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3'
+	$(BIN)/python -m tests.fuzz
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents
