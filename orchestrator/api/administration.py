@@ -171,7 +171,13 @@ TokenLife = Annotated[int, Meta(description="So many seconds the token is good; 
 
 
 class AgentAdd(p.Approving, frozen=True):
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$", extra=p.GIVEN)]
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$",
+            extra={**p.GIVEN, p.FORM: "letters, digits and . _ : @ -, at most 64, the first a letter or digit"},
+        ),
+    ]
     agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
     read_only: Annotated[bool, Meta(description="Its token is for reading: it can change nothing.")] = False
     expires_s: TokenLife = 0

@@ -14,7 +14,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.api.framing import UNREADABLE
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
-from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
+from orchestrator.api.parameters import CHANGE_FORMS, FORM, MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core import errors as e
 
 _ALIASES = {
@@ -151,7 +151,16 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
     elif what.startswith("Object contains unknown field"):
         hint = CHANGE_FORMS if where.startswith("changes") else None
         return e.ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
+    form = _form(operation, where) if "matching regex" in what else ""
+    what = f"must be {form}" if form else what
     return e.ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
+
+
+def _form(operation: AnyOperation, name: str) -> str:
+    """What a text with a pattern looks like."""
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.struct)}
+    metas = (part for part in get_args(kinds.get(name)) if isinstance(part, msgspec.Meta))
+    return next((str((meta.extra or {}).get(FORM, "")) for meta in metas), "")
 
 
 def _shape(operation: AnyOperation, name: str) -> str:

@@ -41,6 +41,9 @@ JOURNALLED = "journalled"
 """Marks, in a parameter's `Meta.extra`, a text that the journal keeps of a call: `GIVEN`, as it is (where, which and
 how), or `POSITION`, where it names a version or a time. Of a text without a mark it keeps the length alone."""
 
+FORM = "form"
+"""In the same place: what a text with a pattern looks like, in words."""
+
 GIVEN, POSITION = {JOURNALLED: "given"}, {JOURNALLED: "position"}
 
 Version = Annotated[str, Meta(max_length=100, extra=POSITION)] | Annotated[int, Meta(le=2**63 - 1)]

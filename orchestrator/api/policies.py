@@ -36,7 +36,11 @@ class PolicySimulate(p.Params, frozen=True):
 class PolicyApprove(p.Approving, frozen=True):
     digest: Annotated[
         str,
-        Meta(pattern=r"^sha256:[0-9a-f]{64}$", description="Of the file as it was looked at.", extra=p.GIVEN),
+        Meta(
+            pattern=r"^sha256:[0-9a-f]{64}$",
+            description="Of the file as it was looked at.",
+            extra={**p.GIVEN, p.FORM: "sha256: and 64 hex digits, as `orchestrator policy show` says it"},
+        ),
     ]
 
 
@@ -102,6 +106,7 @@ class SimulationAnswer(r.Result, frozen=True, kw_only=True):
     counts: tuple[VerdictCount, ...] = ()  # those that stay included
     changed: tuple[SimulatedAct, ...] = ()  # the earliest first, each agent's act on a path once
     total: int = 0  # of `changed`, where not all are named
+    note: str = ""  # where nothing was judged
 
 
 class RuleLine(r.Result, frozen=True, kw_only=True):
@@ -114,6 +119,14 @@ class RuleLine(r.Result, frozen=True, kw_only=True):
     actions: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     reason: str = ""
+
+
+class ProfileLine(r.Result, frozen=True, kw_only=True):
+    """What agents of one kind may take; of several about one agent a single one holds, as `policy explain` says."""
+
+    name: str
+    agents: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()  # each as in a file: "max_read_lines = 400"
 
 
 class FileLine(r.Result, frozen=True, kw_only=True):
@@ -134,6 +147,7 @@ class PolicyInfo(r.Result, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()  # files that are not used, and what waits for a yes
     diff: str = ""  # from the workspace's file that a person said yes to, to the whole of the one that waits
     rules: tuple[RuleLine, ...] = ()
+    profiles: tuple[ProfileLine, ...] = ()
 
 
 class ConsideredRule(r.Result, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from orchestrator.api.policies import (
     PolicyInfo,
     PolicyReport,
     PolicySimulate,
+    ProfileLine,
     RuleLine,
     SimulatedAct,
     SimulationAnswer,
@@ -96,6 +97,10 @@ class PolicyService:
                     reason=rule.reason,
                 )
                 for rule in policy.rules
+            ),
+            profiles=tuple(
+                ProfileLine(name=profile.name, agents=profile.agents, limits=tuple(profile.given()))
+                for profile in policy.profiles
             ),
         )
 
@@ -193,6 +198,7 @@ class PolicyService:
                 for act in changed[: params.limit]
             ),
             total=len(changed),
+            note="" if simulation.acts else "no event since then is about an act that policy was asked for",
         )
 
     async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> PolicyReport:

@@ -65,6 +65,8 @@ def test_every_parameter_has_an_upper_bound(kind: inspect.Type) -> None:
         ("read_file", {"path": "a" * 16_385}, "path", "<= 16384"),
         ("read_file", {"path": "a", "start": 2**31}, "start", "<= 2147483647"),
         ("await_change", {"id": "@1", "timeout_s": 50.5}, "timeout_s", "<= 50"),
+        ("policy_approve", {"digest": "sha256:1"}, "digest", "must be sha256: and 64 hex digits, as"),
+        ("agent_add", {"name": "a b"}, "name", "must be letters, digits and"),
         ("changes_since", {"version": 2**63}, "version", "<= 9223372036854775807"),
     ],
 )

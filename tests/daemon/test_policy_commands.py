@@ -213,6 +213,26 @@ async def test_past_events_are_judged_by_another_policy(daemon: RunningDaemon) -
     assert (code, refused["code"]) == (1, "policy_invalid")
 
 
+PROFILE = '[[profile]]\nname = "small"\nagents = ["bob"]\nmax_read_lines = 400\ntools_off = ["apply_patch"]\n'
+
+
+async def test_show_and_explain_name_the_profiles(daemon: RunningDaemon) -> None:
+    (daemon.state_dir / "policy.toml").write_text(f'name = "x"\nextends = "default"\n{PROFILE}')
+    _, shown = command(daemon, "policy", "show")
+    (profile,) = shown["profiles"]
+    assert (profile["name"], profile["agents"]) == ("small", ["bob"])
+    assert profile["limits"] == ["max_read_lines = 400", 'tools_off = ["apply_patch"]']
+    assert "max_read_lines = 400" in cli(daemon, "policy", "show")[1]
+    for agent, holds in (("bob", "small"), ("ann", "none")):
+        assert command(daemon, "policy", "explain", "read", "a", "--agent", agent)[1]["profile"] == holds
+
+
+async def test_a_simulation_of_nothing_says_so(daemon: RunningDaemon) -> None:
+    new = write(daemon.base, 'name = "x"\nextends = "default"\n')
+    code, said = cli(daemon, "policy", "simulate", "--policy", new)
+    assert (code, "no event since then" in said) == (0, True)
+
+
 NO_PEOPLE = """
 [[rule]]
 name = "no people"

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.clients.python import RemoteError
 from orchestrator.core.content import digest_of
-from tests.daemon.cli import command
+from tests.daemon.cli import cli, command
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -110,6 +110,7 @@ async def test_a_broken_file_changes_nothing_and_says_so(layered: Layered) -> No
     assert "line 3: defualt: unknown key" in "\n".join(explained["notes"])
     (rejected,) = events(layered, "policy_rejected")
     assert rejected["source"] == str(layered.state)
+    assert "line 3: defualt" in cli(layered.daemon, "journal", "query", "--kind", "policy_rejected")[1]
     assert "line 3: defualt" in rejected["message"]
     assert layered.restart()["ok"] is True, "at a start, too"
     assert await verdicts(layered, "a", "b") == ["deny", "allow"]

@@ -176,6 +176,8 @@ def _page(page: JournalPage) -> Iterator[str]:
 def _about(entry: JournalEntry) -> str:
     """What an event is about besides its files: what it decides, who decided, and by which rule, grant or code."""
     event, provenance = entry.event, entry.event.get("provenance") or {}
+    if entry.kind == "policy_rejected":
+        return str(event["message"])
     about = [f"{name} @{event[name]}" for name in _DECIDED if isinstance(event.get(name), int)]
     if entry.approval not in (None, entry.seq) and "approval" not in event:
         about.append(f"approval {entry.approval}")

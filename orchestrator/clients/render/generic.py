@@ -20,7 +20,7 @@ from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
 from orchestrator.api.grants import GrantInfo, GrantList
 from orchestrator.api.history import Changes, PathChanged
-from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, RuleLine, SimulatedAct
+from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, ProfileLine, RuleLine, SimulatedAct
 from orchestrator.api.session_operations import (
     LeaseInfo,
     OwnChange,
@@ -63,6 +63,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     FailedCase: "line, agent, action, path, expect, expected_rule, verdict, rule, source",
     SimulatedAct: "old, new, agent, action, path, times, first, rule, source",
     FileLine: "layer, source, digest",
+    ProfileLine: "name, agents, limits",
     RuleLine: "verdict, name, source, agents, actions, paths",
     ConsideredRule: "decides, matches, verdict, name, source",
     c.DiskDifference: "path, kind, journal|absent, disk|absent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Annotated, Final, Literal
 
@@ -45,6 +45,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     on_overlap: OnLeaseOverlap | None = None  # in place of that of [leases]
     tools_off: Annotated[tuple[Name, ...], Meta(min_length=1)] | None = None
     over_limit: Literal["refuse", "ask"] = "refuse"  # ask: a read over a limit waits for a yes that lifts it once
+
+    def given(self) -> Iterator[str]:
+        """What the profile limits, each as in a file."""
+        for field in msgspec.structs.fields(self):
+            value = getattr(self, field.name)
+            if not field.required and value != field.default:
+                yield f"{field.name} = {msgspec.json.encode(value).decode()}"
 
     @property
     def limits_reads(self) -> bool:
