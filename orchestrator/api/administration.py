@@ -167,7 +167,9 @@ DENY = OperatorOperation(
 )
 
 
-TokenLife = Annotated[int, Meta(description="So many seconds the token is good; 0: until it is revoked.", ge=0)]
+TokenLife = Annotated[
+    int, Meta(description="So many seconds the token is good; 0: until it is revoked.", ge=0, le=p.FAR)
+]
 
 
 class AgentAdd(p.Approving, frozen=True):

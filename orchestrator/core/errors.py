@@ -121,8 +121,8 @@ class AnswerTooLarge(
 class RequestStateInvalid(
     CallerError,
     code="request_state_invalid",
-    hint="What waits is in the queue: await_change follows it, and a person answers it there. Send a new call without "
-    "requestState and inputResponses.",
+    hint="What waits is in the queue, where a person answers it; await_change('@N') follows it. Send a new call "
+    "without requestState and inputResponses.",
 ):
     """The state that came back with a call is not what was given out for it."""
 

@@ -35,7 +35,7 @@ COMMANDS = {operation.name: operation.words for operation in OPERATIONS if opera
 
 _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
 _TAKES = re.compile(rf"\b({'|'.join(COMMANDS)}) takes: [^.]*\.(?: Send them with the types of its schema\.)?")
-_FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@\d+'\))?")
+_FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@(?:\d+|N)'\)(?: follows it)?)?")
 """What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "granted": "green", "waiting": "yellow", "conflict": "yellow"}
 _DECIDED = ("approval", "conflict", "review", "grant", "lease")
