@@ -131,8 +131,10 @@ class Elicitor:
                 action = "failed"
             asking.cancel_scope.cancel()
         if action == "timeout" and not elicitations.waits(question.approval):
-            await elicitations.close(caller, question.approval, question.number, action)
+            await elicitations.close(caller, question.approval, question.number, "answered_elsewhere")
             return True, ""
+        if action == "timeout" and gone.is_set():
+            action = "failed"
         return await self._decide(caller, question.approval, question.number, result, action)
 
     async def _decide(
@@ -163,7 +165,11 @@ class Elicitor:
             present = await elicitations.present(caller, approval)
             if present.status == "denied":
                 raise Denied(present.message, hint="Go on without it, or ask the person you work for why.")
-            return await respond(request)
+            try:
+                return await respond(request)
+            except ApprovalRequired as error:
+                error.hint = ". ".join(filter(None, (warning, error.hint)))
+                raise
         answered: Answered = (await elicitations.present(caller, approval), ())
         if not elicitations.waits(approval):
             wait = {"id": show(approval), "timeout_s": 0}

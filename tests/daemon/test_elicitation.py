@@ -40,6 +40,7 @@ async def acting(action: Any, form: object = None) -> ElicitResult:
 async def test_a_yes_in_the_client_applies_the_change(asking: RunningDaemon, era: Era) -> None:
     person = Person(decision="approve")
     async with trusted(asking, person, era) as alice:
+        assert alice.protocol_version == ("2026-07-28" if era == "auto" else "2025-11-25")
         answer = said(await alice.call_tool("write_file", CREATE))
     assert answer["status"] == "applied", answer
     assert (asking.workspace / "ci/build.sh").read_text() == CREATE["content"]
@@ -53,6 +54,17 @@ async def test_a_yes_in_the_client_applies_the_change(asking: RunningDaemon, era
         assert (shown.state, shown.by, shown.via) == ("used", name, "alice")
         (version,) = (await somebody.file_history("ci/build.sh")).versions
         assert (version.agent, version.approver) == ("alice", name)
+        told = [
+            (entry.kind, entry.agent, entry.event["via"])
+            for kind in ("approval_shown", "elicitation_answered", "approval_granted")
+            for entry in (await somebody.journal_query(kind=kind)).entries
+            if entry.event.get("via")
+        ]
+        assert told == [
+            ("approval_shown", name, "alice"),
+            ("elicitation_answered", name, "alice"),
+            ("approval_granted", name, "alice"),
+        ]
 
 
 async def test_a_no_in_the_client_denies_the_change(asking: RunningDaemon, era: Era) -> None:
@@ -121,6 +133,25 @@ async def test_with_the_approver_code(asking: RunningDaemon, era: Era, agent: st
     async with asking.client() as somebody:
         refused = (await somebody.journal_query(kind="approver_code_refused")).entries
     assert len(refused) == (0 if right else 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "status"),
+    [
+        pytest.param(".env", "A = 1\n", "waiting", id="it may not read it"),
+        pytest.param("a.py", "KEY = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\n", "waiting", id="it gets a marker"),
+        pytest.param("a.py", "KEY = 1\n", "applied", id="nothing is kept from it"),
+    ],
+)
+async def test_what_is_kept_from_the_agent_is_not_put_to_its_client(
+    asking: RunningDaemon, era: Era, path: str, text: str, status: str
+) -> None:
+    person = Person(decision="approve")
+    (asking.workspace / path).write_text(text)
+    async with trusted(asking, person, era) as alice:
+        answer = said(await alice.call_tool("delete_file", {"path": path}))
+    assert answer["status"] == status, answer
+    assert bool(person.forms) is (status == "applied")
 
 
 @pytest.mark.parametrize("who", ["mallory", "nobody asked"])

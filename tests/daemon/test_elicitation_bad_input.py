@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +25,7 @@ from tests.daemon.elicited import POLICY, Era, Person, client, said, token_of
 pytestmark = pytest.mark.anyio
 
 CREATE = {"path": "ci/a.sh", "content": "a\n", "mode": "create"}
+INFO = {"name": "lines", "version": "1"}
 YES = ElicitResult(action="accept", content={"decision": "approve"})
 
 
@@ -200,6 +205,106 @@ async def test_a_client_that_vanishes_leaves_it_in_the_queue(asking: RunningDaem
         await asked.wait()
         tasks.cancel_scope.cancel()
     assert len(await waiting(asking)) == 1
+
+
+async def test_who_takes_too_long_answers_in_the_queue(base: Path) -> None:
+    """Before 2026: the client gives up on a call after a while."""
+    daemon = RunningDaemon(base, module=("-m", "tests.daemon.impatient"))
+    (daemon.state_dir / "policy.toml").write_text(POLICY)
+    assert daemon.start()["ok"]
+    try:
+        code = await daemon.make_approver()
+
+        async def react(form: ElicitRequestFormParams) -> ElicitResult:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async with client(daemon, Person(react), "legacy") as alice:
+            answer = said(await alice.call_tool("write_file", CREATE))
+        assert answer["status"] == "waiting", answer
+        async with daemon.client() as person:
+            (entry,) = (await person.journal_query(kind="elicitation_answered")).entries
+            assert entry.event["action"] == "timeout"
+            await person.approvals_show(answer["approval"])
+            assert (await person.approve(answer["approval"], approver=code)).status == "applied"
+    finally:
+        assert daemon.stop() == 0
+
+
+async def test_a_yes_after_the_request_expired_is_for_nothing(asking: RunningDaemon) -> None:
+    (asking.state_dir / "policy.toml").write_text(f"{POLICY}\n[limits]\napproval_ttl_s = 1\n")
+    async with by_hand(asking) as alice, asking.client("watcher") as watcher:
+        async with asking.client() as person:
+            await person.policy_reload(approver=await asking.make_approver())
+        state = (await alice.ask()).request_state or ""
+        assert (await watcher.await_change(f"@{state.split('.')[0]}", timeout_s=50)).status == "expired"
+        late = await alice.answer(state)
+        assert late["status"] == "expired", late
+        assert "expired" in late["warnings"][0]
+    assert not (asking.workspace / "ci").exists()
+
+
+class Lines:
+    """A client of 2025-06-18 at a transport, line by line."""
+
+    def __init__(self, daemon: RunningDaemon, token: str) -> None:
+        command = [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace)]
+        command += ["--state-dir", str(daemon.state_dir)]
+        env = {**daemon.env, "ORCHESTRATOR_TOKEN": token, "PYTHONPATH": os.getcwd()}
+        self._process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Lines:
+        capabilities: dict[str, Any] = {"elicitation": {}}
+        about = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": INFO}
+        self.say(id=0, method="initialize", params=about)
+        assert self.heard()["result"]["protocolVersion"] == "2025-06-18"
+        self.say(method="notifications/initialized")
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        assert self._process.wait(60) == 0
+        self._process.stdout.close()
+
+    def say(self, **message: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def heard(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        message: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return message
+
+    def call(self, number: int, **arguments: Any) -> dict[str, Any]:
+        """Call, and hear what is asked."""
+        self.say(id=number, method="tools/call", params={"name": "write_file", "arguments": {**CREATE, **arguments}})
+        question = self.heard()
+        assert question["method"] == "elicitation/create", question
+        return question
+
+
+async def test_an_answer_to_another_question_answers_none(asking: RunningDaemon) -> None:
+    yes, no = ({"action": "accept", "content": {"decision": word}} for word in ("approve", "deny"))
+    with Lines(asking, await token_of(asking, "alice")) as alice:
+        first, second = alice.call(1), alice.call(2, path="ci/b.sh")
+        assert "ci/a.sh" in first["params"]["message"]
+        for id in (1, 2, "1", "2", "0-1", first["id"].replace(first["id"][:4], "0000"), second["id"] + "0"):
+            alice.say(id=id, result=yes)
+        alice.say(id=second["id"], result=no)
+        denied = alice.heard()
+        assert (denied["id"], denied["result"]["structuredContent"]["status"]) == (2, "denied")
+        alice.say(id=second["id"], result=yes)
+        alice.say(id=first["id"], result=yes)
+        applied = alice.heard()
+        assert (applied["id"], applied["result"]["structuredContent"]["status"]) == (1, "applied")
+        third = alice.call(3, path="ci/c.sh")
+        assert third["id"] != first["id"]
+    # its side ended within the question: the call is over, and the request waits
+    assert len(await waiting(asking)) == 1
+    assert not (asking.workspace / "ci/b.sh").exists()
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])

@@ -104,7 +104,7 @@ class ApprovalShown(Event, frozen=True, kw_only=True, tag="approval_shown"):
     via: AgentName | None = None  # this agent's client shows it; the event's number names the question
 
 
-ElicitationAction = Literal["accept", "decline", "cancel", "timeout", "failed"]
+ElicitationAction = Literal["accept", "decline", "cancel", "timeout", "answered_elsewhere", "failed"]
 
 
 class ElicitationAnswered(Event, frozen=True, kw_only=True, tag="elicitation_answered"):

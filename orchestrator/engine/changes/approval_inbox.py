@@ -90,7 +90,7 @@ class ApprovalInbox:
 
     def authorize(self, caller: Caller, approval: Approval) -> None:
         """By the present policy, for every path of the request. Raises Denied, NotPermitted."""
-        paths = self._paths(approval)
+        paths = self.paths(approval)
         if not caller.is_person:
             self._s.access.refuse_unlisted(caller, paths, f"{show(approval.seq)} is about")
         for path in paths:
@@ -109,13 +109,13 @@ class ApprovalInbox:
         if identity is None or identity.token_hash is None:
             return False
         client, verdict = self._client(agent), self._s.permissions.verdict
-        return all(isinstance(verdict(client, "approve", it, on_disk=True), Allow) for it in self._paths(approval))
+        return all(isinstance(verdict(client, "approve", it, on_disk=True), Allow) for it in self.paths(approval))
 
     def _client(self, agent: AgentName) -> Caller:
         """Whom policy is asked about: the person before an agent's client."""
         return self._s.permissions.author(AgentName(f"{CLIENT}{agent}"), None)
 
-    def _paths(self, approval: Approval) -> list[WorkspacePath]:
+    def paths(self, approval: Approval) -> list[WorkspacePath]:
         """All names that it is about."""
         conflict = self._s.state.pending.conflict(approval.request.provenance.resolves or 0)
         names = conflict.found.names if conflict is not None else ()

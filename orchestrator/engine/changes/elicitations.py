@@ -19,10 +19,12 @@ from orchestrator.api.administration import APPROVALS_SHOW, ApprovalInfo, Approv
 from orchestrator.core.errors import CallerError, RequestStateInvalid, escaped, plural
 from orchestrator.core.events.conflicts import ElicitationAction, ElicitationAnswered
 from orchestrator.core.ids import AgentName, Seq, SessionId, show
+from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.approval_inbox import ApprovalInbox
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import Signer
 
@@ -47,6 +49,7 @@ class Elicitations:
 
     def __init__(self, services: Services, inbox: ApprovalInbox, answers: Answers, signer: Signer) -> None:
         self._s, self._inbox, self._answers, self._signer = services, inbox, answers, signer
+        self._whole = WholeChanges(services)
 
     async def ask(self, caller: Caller, approval: Seq) -> Question | None:
         """A question about the caller's own request; None where its client is not to be asked, or was before."""
@@ -55,8 +58,8 @@ class Elicitations:
             return None
         if request.shown_to(person.agent, person.via).asked:
             return None
-        if not request.of_read and not all(self._s.access.shows(caller, item.path) for item in request.request.paths):
-            return None  # its client would be shown what the agent may not see
+        if not request.of_read and not await self._sees(caller, request):
+            return None  # its client would be shown what is kept from the agent
         try:
             self._inbox.authorize(person, request)
         except CallerError:
@@ -96,6 +99,13 @@ class Elicitations:
     async def present(self, caller: Caller, approval: Seq) -> r.ChangeAnswer:
         """What became of a request, as its agent may see it."""
         return await self._answers.of(approval, shows=partial(self._s.permissions.readable, caller))
+
+    async def _sees(self, caller: Caller, request: Approval) -> bool:
+        """Whether nothing that the form for a change shows is kept from its agent."""
+        if not all(self._s.access.shows(caller, path) for path in self._inbox.paths(request)):
+            return False
+        page = await self._whole.page(request.request, space=FORM)
+        return self._s.redaction.text(caller, page.text) == page.text
 
     def _open(self, person: Caller, approval: Seq) -> Seq | None:
         request = self._s.state.pending.approval(approval)
