@@ -137,6 +137,10 @@ class Disk:
 
     # --- looking ----------------------------------------------------------------------
 
+    def stat_root(self, path: str) -> os.stat_result:
+        """What is at the workspace's path now, though it be a link."""
+        return os.lstat(path)
+
     def stat(self, handle: int) -> os.stat_result:
         return os.fstat(handle)
 

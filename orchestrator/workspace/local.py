@@ -49,6 +49,7 @@ from orchestrator.workspace.watcher import InotifyWatcher
 T = TypeVar("T")
 
 READ_TRIES = 3
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 MOST_TEMP_BYTES = 1024 * 1024 * 1024
 
 
@@ -70,6 +71,7 @@ class LocalWorkspace:
         self.root = os.path.realpath(root)
         self._at = Confinement(self.root, disk, own=own)
         self._disk, self._step = disk, step
+        self._identity = identity_of(disk.stat(self._at.root))
         self._uid = os.getuid() if uid is None else uid
         self._threads = ChangeThreads(self._at.root)
         self.ignore = IgnoreRules(self._at)
@@ -98,10 +100,9 @@ class LocalWorkspace:
 
     def in_place(self) -> bool:
         try:
-            found = os.lstat(self.root)  # on every call: a Path takes four times as long
-        except OSError:
-            return False
-        return identity_of(found) == identity_of(self._disk.stat(self._at.root))
+            return identity_of(self._disk.stat_root(self.root)) == self._identity
+        except OSError as error:
+            return error.errno not in _GONE  # what can't be looked at is no other one for that
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
         if path == ".":

@@ -154,6 +154,10 @@ class ForgettingDisk(Disk):
 
     # --- looking ----------------------------------------------------------------------
 
+    def stat_root(self, path: str) -> os.stat_result:
+        with self._lock:
+            return self._stat_of(self.root)
+
     def stat(self, handle: int) -> os.stat_result:
         with self._lock:
             return self._stat_of(self._of(handle))

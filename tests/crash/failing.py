@@ -12,7 +12,7 @@ Fault = Literal["EIO", "ENOSPC", "EMFILE", "short write", "dead"]
 """`dead`: EIO at this call and at each one after it."""
 
 _OPENS = ("open_root", "open_beneath", "open_at")
-_NEVER_FAILS = ("close", "features", "open_root")
+_NEVER_FAILS = ("close", "features", "open_root", "stat_root")
 _TAKES_SPACE = (
     *("open_at", "write", "sync", "rename", "make_directory", "set_attribute", "set_mode", "set_owner"),
     *("unlink_at", "remove_directory"),
