@@ -20,6 +20,7 @@ from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.api.locations import PROTOCOL
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
+from orchestrator.api.policy_files import shipped_policies
 from orchestrator.api.results import Result
 from orchestrator.clients.connection import asked
 from orchestrator.clients.python import FileAccess
@@ -189,7 +190,7 @@ async def _living(
             socket="",
             workspace_id="0",
             state_dir=str(state_dir),
-            policies=PolicyFiles(lambda: (), lambda: None, {}),
+            policies=PolicyFiles(lambda: (), lambda: None, shipped_policies()),
             loaded=LoadedPolicy(policy=services.permissions.policy, texts=()),
             stop=lambda: None,
         )

@@ -33,7 +33,10 @@ PROVENANCE = Provenance(
     supersedes=Seq(92),
     resolves=Seq(93),
     approval=Seq(94),
+    grants=(Seq(97),),
+    accepted_by="person:ada",
     unseen=(UnseenChange(PATH, Seq(1), LineRange(4, 5), LineRange(6, 5), ("bob",), Seq(95)),),
+    brought=4,
 )
 FIT = Fit(
     rung="merged",
