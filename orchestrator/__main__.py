@@ -8,12 +8,13 @@ import sys
 
 def main() -> int:
     """Run the command that the first argument names; the exit code."""
-    approver = os.environ.pop("ORCHESTRATOR_APPROVER", None)  # no editor, pager or daemon that is started has it
+    # No editor, pager or daemon that is started has them.
+    token, approver = (os.environ.pop(name, None) for name in ("ORCHESTRATOR_TOKEN", "ORCHESTRATOR_APPROVER"))
     match sys.argv[1:2]:
         case ["mcp"]:
             from orchestrator.clients.stdio_proxy.main import main as shim
 
-            return shim(sys.argv[2:])
+            return shim(sys.argv[2:], token)
         case ["daemon"]:
             arguments = sys.argv[2:]
             if arguments[-1:] == ["--detached"]:
@@ -25,7 +26,7 @@ def main() -> int:
         case _:
             from orchestrator.clients.cli import main as cli
 
-            return cli(sys.argv[1:], approver)
+            return cli(sys.argv[1:], token=token, approver=approver)
 
 
 def _detach() -> None:

@@ -153,7 +153,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     time.tzset()
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments), os.environ.get("ORCHESTRATOR_APPROVER"))
+        code = main(list(arguments), approver=os.environ.get("ORCHESTRATOR_APPROVER"))
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

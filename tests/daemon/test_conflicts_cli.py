@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
-from tests.daemon.cli import run
+from tests.daemon.cli import cli, run
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -82,15 +82,17 @@ async def test_resolve(
             assert "not now" in (await bob.await_change(number)).message
 
 
-async def test_the_editor_does_not_get_the_approver_code(daemon: RunningDaemon, base: Path) -> None:
+async def test_the_editor_gets_neither_the_approver_code_nor_the_token(daemon: RunningDaemon, base: Path) -> None:
     code = await daemon.make_approver()
     number = await two_regions(daemon)
     found = base / "environment"
     script = f"import os\npathlib.Path({str(found)!r}).write_text(repr(dict(os.environ)))\n{TAKE_BOTH}"
-    ended, said = run(daemon, "resolve", number, "--edit", editor=editor(base, script), code=code)
+    env = {"VISUAL": editor(base, script), "ORCHESTRATOR_APPROVER": code, "ORCHESTRATOR_TOKEN": ""}
+    ended, said = cli(daemon, "conflicts", "resolve", number, "--edit", **env)
     assert ended == 0, said  # the code was there to resolve with
-    assert "EDITOR" in found.read_text()
+    assert "VISUAL" in found.read_text()
     assert "ORCHESTRATOR_APPROVER" not in found.read_text()
+    assert "ORCHESTRATOR_TOKEN" not in found.read_text()
 
 
 async def test_what_others_write_during_an_edit_is_kept(daemon: RunningDaemon, base: Path) -> None:

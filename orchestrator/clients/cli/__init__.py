@@ -69,10 +69,10 @@ def _assemble() -> None:
 _assemble()
 
 
-def main(argv: list[str], approver: str | None = None) -> int:
-    """Run one command, with the approver code that the environment had; the exit code."""
+def main(argv: list[str], *, token: str | None = None, approver: str | None = None) -> int:
+    """Run one command, with the token and the approver code that the environment had; the exit code."""
     settings = Settings()
-    settings.approver_code = approver
+    settings.token, settings.approver_code = token, approver
     try:
         code = orchestrator.main(args=argv, prog_name="orchestrator", standalone_mode=False, obj=settings)
     except click.ClickException as error:

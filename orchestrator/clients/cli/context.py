@@ -44,7 +44,8 @@ class Settings:
     agent: str | None = None
     token_file: str | None = None
     json: bool = False
-    approver_code: str | None = None  # that the environment had
+    token: str | None = None  # that the environment had
+    approver_code: str | None = None  # likewise
 
     @property
     def root(self) -> str:
@@ -136,7 +137,7 @@ class Settings:
 
     def _caller(self) -> Caller:
         seen = os.environ.get
-        token = seen("ORCHESTRATOR_TOKEN")
+        token = self.token
         if self.token_file is not None:
             try:
                 token = Path(self.token_file).read_text(encoding="utf-8").strip()

