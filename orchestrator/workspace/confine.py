@@ -131,6 +131,34 @@ class Confinement:
         with self._held(handle):
             yield handle, found
 
+    def open_file(self, path: WorkspacePath) -> tuple[int, os.stat_result]:
+        """A regular file by its whole path, open for reading; the caller closes it. Raises as `open_regular`.
+
+        The kernel resolves the path in one go; whatever it does not take goes the way that can say why.
+        """
+        opened = self._opened_at_once(path) if not self._hidden else None
+        if opened is not None:
+            return opened
+        with self.parent(path) as (directory, name):
+            return self.open_regular(directory, name, path)
+
+    def _opened_at_once(self, path: WorkspacePath) -> tuple[int, os.stat_result] | None:
+        try:
+            found = self.disk.stat_at(self.root, path)  # a link on the way is followed here, and refused below
+            if not stat.S_ISREG(found.st_mode) or found.st_dev != self.device or self.hides(found):
+                return None
+            handle = self.disk.open_beneath(self.root, path, LOOK)
+        except OSError:
+            return None
+        try:
+            opened = self.disk.stat(handle)
+            if identity_of(opened) == identity_of(found) and stat.S_ISREG(opened.st_mode):
+                return handle, opened
+        except OSError:
+            pass
+        self.disk.close(handle)
+        return None
+
     def open_regular(self, directory: int, name: str, path: WorkspacePath) -> tuple[int, os.stat_result]:
         """Open for reading, once it is known to be a regular file: no FIFO ever sees a reader.
 

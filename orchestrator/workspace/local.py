@@ -121,7 +121,8 @@ class LocalWorkspace:
 
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         for _ in range(READ_TRIES):
-            with self._at.parent(path) as (parent, name), self._at.regular(parent, name, path) as (handle, found):
+            handle, found = self._at.open_file(path)
+            try:
                 if found.st_size > most:
                     raise FileTooLarge(path, f"it has {found.st_size} bytes; the limit is {most}")
                 with translated(path):
@@ -129,6 +130,8 @@ class LocalWorkspace:
                     after = self._disk.stat(handle)
                 if signature_of(found) == signature_of(after) and len(data) == after.st_size:
                     return FileBytes(data, stat_of(after), digest_of(data))
+            finally:
+                self._disk.close(handle)
         raise ChangedWhileRead(path, "another program keeps writing to it")
 
     def _whole(self, path: WorkspacePath, handle: int, most: int) -> bytes:
