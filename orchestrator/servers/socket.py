@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import count
@@ -31,6 +32,9 @@ PREAMBLE_TIMEOUT_S = 30.0
 
 SILENT_PART = 4
 """One in so many of the file descriptors is for connections that have sent no preamble yet."""
+
+MOST_OF_AGENT = 256
+"""Connections that one agent has at once; each may have calls waiting, so that this bounds what waits for it."""
 
 UNREAD_S = 300.0
 """A caller that takes nothing of an answer for so long is cut off. A feed of events waits: a pager may hold it up."""
@@ -61,6 +65,7 @@ class SocketServer:
         self._engine, self._authenticator, self._dispatcher = engine, authenticator, dispatcher
         self._workspace = workspace
         self._silent: dict[SocketStream, LineStream] = {}  # oldest first
+        self._open_of: Counter[str] = Counter()  # connections, by agent
         self._log = logger("servers")
 
     async def serve(self, listener: SocketListener) -> None:
@@ -117,6 +122,7 @@ class SocketServer:
             else:
                 await self._serve_rpc(lines, caller)
         finally:
+            self._leave(caller)
             with anyio.CancelScope(shield=True):
                 await self._engine.lifecycle.closed(caller)
 
@@ -136,7 +142,7 @@ class SocketServer:
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`, of the daemon's installation.",
                 ) from error
             caller = await self._authenticator.authenticate(preamble, peer.uid, peer.pid)
-            await self._engine.lifecycle.opened(caller, preamble.client)
+            await self._enter(caller, preamble.client)
         except e.OrchestratorError as error:
             await self._turn_away(lines, error)
             return None
@@ -145,6 +151,20 @@ class SocketServer:
         )
         await lines.send(_ENCODER.encode(welcome) + b"\n")
         return caller, preamble
+
+    async def _enter(self, caller: Caller, client: str) -> None:
+        if self._open_of[caller.agent] >= MOST_OF_AGENT:
+            raise e.RateLimited(f"{caller.agent} has {MOST_OF_AGENT} connections open", wait_s=1)
+        self._open_of[caller.agent] += 1
+        try:
+            await self._engine.lifecycle.opened(caller, client)
+        except BaseException:
+            self._leave(caller)
+            raise
+
+    def _leave(self, caller: Caller) -> None:
+        self._open_of[caller.agent] -= 1
+        self._open_of += Counter()  # drops those at zero
 
     async def _turn_away(self, lines: LineStream, error: e.OrchestratorError) -> None:
         """Note a refusal and send it; where the journal takes no note (a full disk), send that refusal."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
+from orchestrator.clients.python import RemoteError
 from orchestrator.servers.dispatch import MAX_OPEN_CALLS
+from orchestrator.servers.socket import MOST_OF_AGENT
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
 
@@ -48,3 +51,26 @@ async def test_a_flood_by_several_connections_does_not_hold_up_another_agent(dae
     assert agents.count("flood") == CONNECTIONS * MAX_OPEN_CALLS
     before = agents[: len(agents) - agents[::-1].index("other")].count("flood")
     assert before <= CONNECTIONS * MAX_OPEN_CALLS // 2, f"{before} calls of the flood came before"
+
+
+async def test_an_agent_has_so_many_connections_and_others_theirs(daemon: RunningDaemon) -> None:
+    """Each may have calls waiting; what waits for one agent is bounded with them."""
+    talks = [Talk(daemon, "many") for _ in range(MOST_OF_AGENT)]
+    with pytest.raises(RemoteError) as refused:
+        async with daemon.client("many"):
+            pass
+    assert refused.value.code == "rate_limited"
+    async with daemon.client("other") as other:
+        assert (await other.begin_task("beside them")).task
+    talks.pop().close()
+    with anyio.fail_after(60):
+        while True:  # the daemon meets the end of that one
+            try:
+                async with daemon.client("many") as one_more:
+                    assert (await one_more.begin_task("in its place")).task
+                break
+            except RemoteError as error:
+                if error.code != "rate_limited":
+                    raise
+    for talk in talks:
+        talk.close()
