@@ -21,6 +21,7 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import AnswerShown, SeenLines
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath
+from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.forms.unified import plain_name
 from orchestrator.core.text.regions import merged, united
 from orchestrator.core.text.unified_diff import shown_files
@@ -85,6 +86,7 @@ class ShownAnswers:
             paths=tuple(named.paths)[:MOST_NAMED],
             more=max(0, len(named.ids) - MOST_NAMED) + max(0, len(named.paths) - MOST_NAMED),
             seen=seen,
+            tokens=sum(map(estimate_tokens, named.diffs)),
         )
         key, answer = _key(caller, call, event), _digest(event, result)
         if self._goes_on(caller, call, result) or self._last.get(key) == answer:

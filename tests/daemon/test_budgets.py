@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,26 @@ async def test_calls_of_a_session(base: Path) -> None:
             await again.read_file("a.txt")
             await bob.read_file("a.txt")
         assert await noted(daemon) == 1
+
+
+async def test_diffs_context_and_previews_count_as_reads_do(base: Path) -> None:
+    limit(base, "max_tokens_per_day = 100000")
+    with running(base) as daemon:
+        (daemon.workspace / "a.txt").write_text("".join(f"line {number}\n" for number in range(100)))
+        async with daemon.client("alice") as alice:
+            calls: list[Callable[[], Awaitable[object]]] = [
+                lambda: alice.read_file("a.txt"),
+                lambda: alice.get_diff("a.txt", from_="@0"),
+                lambda: alice.get_diff(from_="@0"),
+                lambda: alice.search_content("line 50", path="a.txt", context_lines=50),
+                lambda: alice.delete_file("a.txt", preview=True),
+            ]
+            before = 100_000
+            for call in calls:
+                await call()
+                now = (await left(alice))["tokens", "day"]
+                assert before - now > 100
+                before = now
 
 
 async def test_a_day_goes_on_after_a_restart(base: Path) -> None:

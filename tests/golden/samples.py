@@ -98,7 +98,7 @@ SAMPLES: tuple[Event, ...] = (
         left_out=1,
         tokens=80,
     ),
-    f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=(SEEN,)),
+    f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=(SEEN,), tokens=40),
     f.ReadRefused(operation="read_file", path=EscapedPath(".env"), code="denied", message="no", rule="secrets"),
     f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
     f.ContentShown(session=SESSION, seen=SEEN),
@@ -266,6 +266,7 @@ SAMPLES: tuple[Event, ...] = (
         paths=(EscapedPath("src/a.py"),),
         more=3,
         seen=(SEEN,),
+        tokens=40,
     ),
     s.BudgetExceeded(budget="tokens", period="day", most=9000, used=9120, resets_at=1_700_006_400_000),
 )

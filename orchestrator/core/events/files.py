@@ -92,6 +92,7 @@ class DiffShown(Event, frozen=True, kw_only=True, tag="diff_shown"):
     from_version: Seq
     to_version: Seq
     seen: tuple[SeenLines, ...] = ()  # of the newer version; of a diff of the tree, of each file
+    tokens: int = 0  # estimate of what the diff costs a model
 
 
 class AnswerShown(Event, frozen=True, kw_only=True, tag="answer_shown"):
@@ -105,6 +106,7 @@ class AnswerShown(Event, frozen=True, kw_only=True, tag="answer_shown"):
     paths: tuple[EscapedPath, ...] = ()  # that it named
     more: int = 0  # ids and paths that it named besides
     seen: tuple[SeenLines, ...] = ()  # lines of files that it showed
+    tokens: int = 0  # estimate of what its diffs cost a model
 
 
 class ReadRefused(Refusal, frozen=True, kw_only=True, tag="read_refused"):

@@ -15,7 +15,7 @@ from orchestrator.core.events.files import ChangeIntended, DiffShown, ExternalBa
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import json_size
+from orchestrator.core.text.answer_space import estimate_tokens, json_size
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff
 from orchestrator.engine.access import ContentAccess
@@ -141,6 +141,7 @@ class Historian:
             from_version=left.seq,
             to_version=right.seq,
             seen=(seen,) if right.digest and ranges and right.seq else (),
+            tokens=estimate_tokens(fitting.text),
         )
         await self._s.notes.note_shown(caller, call, event)
         return r.Diff(

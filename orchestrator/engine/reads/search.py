@@ -105,7 +105,7 @@ class Searcher:
             total=total,
             files_searched=sweep.searched,
             left_out=sweep.left_out,
-            tokens=sum(estimate_tokens(hit.text) for hit in page.hits),
+            tokens=sum(estimate_tokens(line) for hit in page.hits for line in (*hit.before, hit.text, *hit.after)),
         )
         await self._s.notes.note_shown(caller, call, event)
         return r.SearchResult(

@@ -240,7 +240,8 @@ class Page:
     def event(self) -> DiffShown:
         """That a diff of the tree was shown, and which lines of which file."""
         span = self._span
-        return DiffShown(path=ROOT, from_version=span.left, to_version=span.right, seen=tuple(self._seen))
+        seen = tuple(self._seen)
+        return DiffShown(path=ROOT, from_version=span.left, to_version=span.right, seen=seen, tokens=self._spent)
 
     def answer(self, *, total: int, unlisted: int, warnings: tuple[str, ...]) -> r.Diff:
         """The page."""
