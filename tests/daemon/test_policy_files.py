@@ -97,6 +97,10 @@ async def test_a_file_of_rules_alone_holds_over_one_that_extends(layered: Layere
         code, said = command(layered.daemon, "policy", "check", str(layered.state))
         assert (code, said["ok"]) == (0, True), said
         layered.daemon.stop()
+    cases = layered.daemon.base / "cases.toml"
+    cases.write_text('[[case]]\naction = "read"\npath = "x.pem"\nexpect = "deny"\nrule = "secrets-read"\n')
+    code, said = command(layered.daemon, "policy", "test", str(cases), "--policy", str(layered.state))
+    assert (code, said["ok"]) == (0, True), said
 
 
 async def test_a_broken_file_changes_nothing_and_says_so(layered: Layered) -> None:

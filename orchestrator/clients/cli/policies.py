@@ -18,7 +18,14 @@ from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import CallerError, DaemonUnreachable, escaped
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.cases import parse_cases
-from orchestrator.core.policy.parse import PolicyText, check_policy, is_workspace_file, parse_layers, parse_policy
+from orchestrator.core.policy.parse import (
+    PolicyText,
+    check_policy,
+    founds,
+    is_workspace_file,
+    parse_layers,
+    parse_policy,
+)
 from orchestrator.core.policy.rules import WORKSPACE_FILE
 
 
@@ -40,12 +47,11 @@ def _check(settings: Settings, params: PolicyCheck) -> int:
     try:
         return settings.run(POLICY_CHECK, params)
     except DaemonUnreachable:
-        operators = read_policies(locations.policy_files(settings.state_directory))
         policy, problems, line_of = check_policy(
             params.text,
             params.source,
             shipped := shipped_policies(),
-            tuple(text for text in operators if text.layer in ("system", "user")),
+            _beneath_state(settings),
         )
         default = parse_policy(shipped[DEFAULT], source=f"policies/{DEFAULT}.toml")
         advice = (
@@ -115,12 +121,22 @@ def policy_test(settings: Settings, file: str, policy: str | None) -> int:
 
 
 def _texts(settings: Settings, named: str) -> tuple[PolicyText, ...]:
-    """The one that is named; the workspace's own file beside the operator's, where it is that; or all files here."""
+    """The one that is named, over the operator's others if it can't stand alone.
+
+    The workspace's own file beside the operator's, where it is that; or all files here.
+    """
     if named and not is_workspace_file(named):
-        return (PolicyText("state", named, text_of(named)),)
+        alone = PolicyText("state", named, text_of(named))
+        return (alone,) if founds(alone) else (*_beneath_state(settings), alone)
     own = Path(named or f"{settings.root}/{WORKSPACE_FILE}")
     operators = read_policies(locations.policy_files(settings.state_directory))
     return (*operators, *((PolicyText("workspace", str(own), text_of(str(own))),) if own.exists() else ()))
+
+
+def _beneath_state(settings: Settings) -> tuple[PolicyText, ...]:
+    """The operator's files over which that in the state directory is laid."""
+    operators = read_policies(locations.policy_files(settings.state_directory))
+    return tuple(text for text in operators if text.layer in ("system", "user"))
 
 
 SHIPPED = ("default", "strict", "ask_all", "read_only", "local_models")

@@ -63,6 +63,7 @@ def warnings(
                 yield Problem(line_of(*place), f"'{escaped(tool)}' is no tool", f"profile[{at}].tools_off[{number}]")
     yield from _contradictions(policy, own, line_of)
     yield from _powerless(policy, own, line_of)
+    yield from _void_exceptions(own, line_of)
     if policy.default == "deny" and not any(_lets_look(rule) for rule in policy.rules):
         yield Problem(1, "nobody may list, read or search anything: no rule allows or asks it, and the default is deny")
 
@@ -121,6 +122,18 @@ def _powerless(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Iterator
                 break
 
 
+def _void_exceptions(own: Sequence[Rule], line_of: LineOf) -> Iterator[Problem]:
+    """Exceptions inside a directory that is matched, which reach nothing there."""
+    for at, rule in enumerate(own, 1):
+        matcher = Matcher((rule,))
+        for glob in rule.paths if rule.verdict != "allow" else ():
+            name = _sample(glob[1:]) if glob.startswith("!") else None
+            if name is not None and matcher.matching(name, directory=glob.endswith("/")):
+                message = f"'{rule.name}': the exception '{escaped(glob)}' excepts nothing, since the rule matches a "
+                message += "directory above it, or names it again: write 'private/*' in place of 'private'"
+                yield Problem(line_of("rule", at, "paths"), message, f"rule[{at}].paths")
+
+
 def _decides(policy: Policy, rule: Rule, action: Action, path: WorkspacePath) -> Rule | None:
     """The stricter rule that decides about an act which a rule is to allow."""
     if action == "approve":
@@ -176,10 +189,13 @@ def _samples(shipped: Policy) -> Iterator[WorkspacePath]:
 
 def _samples_of(rule: Rule) -> Iterator[WorkspacePath]:
     """A name for each glob of a rule."""
-    for glob in rule.paths:
-        plain = glob.removeprefix("**/").strip("/").replace("*", "x").replace("?", "x")
-        if not glob.startswith("!") and "[" not in plain and "\\" not in plain:
-            yield WorkspacePath(plain)
+    return (name for glob in rule.paths if not glob.startswith("!") and (name := _sample(glob)) is not None)
+
+
+def _sample(glob: str) -> WorkspacePath | None:
+    """A name that a glob has; None where that takes more than a letter for each wildcard."""
+    plain = glob.removeprefix("**/").strip("/").replace("*", "x").replace("?", "x")
+    return WorkspacePath(plain) if "[" not in plain and "\\" not in plain else None
 
 
 def _lets_look(rule: Rule) -> bool:

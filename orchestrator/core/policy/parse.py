@@ -136,6 +136,11 @@ def _invalid(source: str, problems: list[Problem]) -> PolicyInvalid:
     )
 
 
+def founds(file: PolicyText) -> bool:
+    """Whether a file can stand alone: it has a `default`, or extends a shipped policy."""
+    return _Reader(file, NONE_SHIPPED).founds
+
+
 def is_workspace_file(name: str) -> bool:
     """Whether a file is a workspace's own, by its name."""
     return f"/{name}".endswith(f"/{WORKSPACE_FILE}")
@@ -165,7 +170,7 @@ def check_policy(
     reader = _Reader(PolicyText("state", source, text), shipped)
     beneath, lists = _base(reader.extends, shipped)
     others = [other for other in others if other.source != source]
-    if not reader.founds and any(_Reader(other, shipped).founds for other in others):
+    if not reader.founds and any(map(founds, others)):
         beneath = parse_layers(others, shipped)
         lists = _base(beneath.extends, shipped)[1]
     own, problems = reader.read(lists, founded=beneath is not None)

@@ -144,3 +144,28 @@ def test_a_rule_that_allows_in_vain_is_named(agents: str, action: str, path: str
     own = f'name = "mine"\nagents = ["{agents}"]\nactions = ["{action}"]\npaths = ["{path}"]\nverdict = "allow"\n'
     found = [said for _, said in advice(f'name = "x"\nextends = "default"\n[[rule]]\n{own}') if "no file" not in said]
     assert [says in said for said in found] == [True] * bool(says)
+
+
+@pytest.mark.parametrize(
+    ("paths", "verdict", "void"),
+    [
+        pytest.param('"private", "!private/readme.md"', "deny", ["!private/readme.md"], id="below a matched directory"),
+        pytest.param('"*.md", "!a.md", "a.md"', "ask", ["!a.md"], id="named again"),
+        pytest.param('"private/*", "!private/readme.md"', "deny", [], id="beside"),
+        pytest.param('"BUILD", "!BUILD/"', "ask", [], id="a directory of that name"),
+        pytest.param('"**", "!private"', "allow", [], id="allow"),
+    ],
+)
+def test_an_exception_that_excepts_nothing_is_named(paths: str, verdict: str, void: list[str]) -> None:
+    own = f'name = "mine"\nagents = ["*"]\nactions = ["read"]\npaths = [{paths}]\nverdict = "{verdict}"\n'
+    found = [item for item in advice(f'name = "x"\nextends = "default"\n[[rule]]\n{own}') if "excepts" in item[1]]
+    assert [line for line, _ in found] == [7] * len(void)
+    assert all(f"'{glob}' excepts nothing" in said for glob, (_, said) in zip(void, found, strict=True))
+
+
+def test_no_shipped_policy_has_anything_to_warn_of() -> None:
+    for name, text in SHIPPED.items():
+        policy, _, line_of = check_policy(text, f"{name}.toml", SHIPPED)
+        assert policy is not None
+        found = [p.message for p in warnings(policy, f"{name}.toml", shipped=DEFAULT, paths=None, line_of=line_of)]
+        assert found == [], name
