@@ -33,7 +33,7 @@ from orchestrator.core.policy.rules import (
     Route,
     Rule,
 )
-from orchestrator.core.policy.tables import Problem, TableReader, known_one, name_problem
+from orchestrator.core.policy.tables import Problem, TableReader, did_you_mean, known_one, name_problem
 
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _SINGLE: Final[Mapping[str, type[msgspec.Struct]]] = {
@@ -249,8 +249,10 @@ class _Reader:
         if self._broken is not None:
             return (), [self._broken]
         table, tables = self._whole, ("lists", "rule")
-        for key in table.keys() - {"name", "version", *tables}:
-            self._tables.wrong("a workspace's file can only tighten: version, name, lists and rules", key)
+        known = ("name", "version", *tables)
+        for key in table.keys() - {*known}:
+            meant = did_you_mean(key, known)
+            self._tables.wrong(f"a workspace's file can only tighten: {', '.join(known)}{meant}", key)
         whole = {key: value for key, value in table.items() if key in ("name", "version")}
         self._tables.table(_WorkspaceFile, whole)
         self.lists = {**lists, **self._lists(table.get("lists", {}))}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -96,8 +96,7 @@ class TableReader:
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         for key in table:
             if key not in fields and key not in known:
-                near = get_close_matches(key, (*fields, *known), n=1)
-                meant = f"; did you mean {near[0]}?" if near else ""
+                meant = did_you_mean(key, (*fields, *known))
                 self.wrong(f"unknown key{meant}; known: {', '.join((*fields, *known))}", *place, key)
         for name, field in fields.items():
             if name in table:
@@ -243,6 +242,11 @@ def glob_problem(glob: str) -> str | None:  # one return for each thing that git
 
 Name = Annotated[str, Meta(extra={"check": name_problem})]
 Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that is nearest, as a question to put behind a message; none may be near."""
+    return "".join(f"; did you mean {near}?" for near in get_close_matches(word, [*known], n=1))
 
 
 def known_one(value: str, known: tuple[str, ...]) -> str | None:

@@ -124,6 +124,11 @@ def test_a_workspaces_file_holds_nothing_else(text: str, line: int, key: str) ->
     assert refused.value.details["source"] == WORKSPACE_FILE
 
 
+def test_a_misspelt_table_of_a_workspaces_file_is_named() -> None:
+    (problem,) = check_policy('name = "w"\n[[rules]]\n', f"/w/{WORKSPACE_FILE}", SHIPPED).problems
+    assert (problem.line, problem.message.endswith("; did you mean rule?")) == (2, True)
+
+
 def test_a_problem_is_that_of_its_file() -> None:
     with pytest.raises(PolicyInvalid) as refused:
         layered(user=head(), state=head() + 'defualt = "x"\n')
