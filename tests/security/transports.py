@@ -26,7 +26,7 @@ class McpHttp:
     """MCP over HTTP, in the newest version."""
 
     def __init__(self, hostile: HostileWorkspace) -> None:
-        added = hostile.person.done("agent_add", name="by-http", approver=hostile.approver)
+        added = hostile.person.done("agent_add", name=f"by-http-{hostile.head()}", approver=hostile.approver)
         self._caller = HttpCaller(str(hostile.person.done("status")["http"]), added["token"], path="/mcp?toolset=full")
 
     def call(self, operation: str, **params: object) -> Answer:
