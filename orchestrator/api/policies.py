@@ -137,6 +137,12 @@ class FileLine(r.Result, frozen=True, kw_only=True):
     digest: str
 
 
+class PolicyShow(p.Params, frozen=True):
+    at: Annotated[p.Version | None, Meta(description="'@N': the rules that held after this event; default: now.")] = (
+        None
+    )
+
+
 class PolicyInfo(r.Result, frozen=True, kw_only=True):
     name: str
     source: str
@@ -175,7 +181,13 @@ class Explanation(r.Result, frozen=True, kw_only=True):
 
 POLICY_CHECK = OperatorOperation("policy_check", PolicyCheck, PolicyReport, "Check the text of a policy file.")
 
-POLICY_SHOW = OperatorOperation("policy_show", p.Params, PolicyInfo, "The rules that hold now, each with its file.")
+POLICY_SHOW = OperatorOperation(
+    "policy_show",
+    PolicyShow,
+    PolicyInfo,
+    "The rules that hold now, or held at an earlier time, each with its file.",
+    raises=(e.VersionUnknown,),
+)
 
 POLICY_EXPLAIN = OperatorOperation(
     "policy_explain",

@@ -653,8 +653,11 @@ class OperationMethods:
     async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.policies.PolicyReport:
         """Check the text of a policy file."""
 
-    async def policy_show(self) -> orchestrator.api.policies.PolicyInfo:
-        """The rules that hold now, each with its file."""
+    async def policy_show(self, at: str | int | None = None) -> orchestrator.api.policies.PolicyInfo:
+        """The rules that hold now, or held at an earlier time, each with its file.
+
+        at: '@N': the rules that held after this event; default: now.
+        """
 
     async def policy_explain(
         self,

@@ -18,6 +18,7 @@ from orchestrator.api.policies import (
     PolicyExplain,
     PolicyInfo,
     PolicyReport,
+    PolicyShow,
     PolicySimulate,
     ProfileLine,
     RuleLine,
@@ -28,7 +29,7 @@ from orchestrator.api.policies import (
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.events.sessions import AgentClass
-from orchestrator.core.ids import AgentName, Seq, Timestamp, WorkspacePath, parse_timestamp, show
+from orchestrator.core.ids import AgentName, Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.policy.advice import openings, warnings
 from orchestrator.core.policy.evaluate import considered
 from orchestrator.core.policy.parse import check_policy
@@ -74,8 +75,10 @@ class PolicyService:
             rules=len(policy.rules) if policy is not None else 0,
         )
 
-    async def policy_show(self, caller: Caller, call: Call, params: p.Params) -> PolicyInfo:
-        now = self._keeper.now
+    async def policy_show(self, caller: Caller, call: Call, params: PolicyShow) -> PolicyInfo:
+        now, notes, diff = self._keeper.now, tuple(self._keeper.notes()), self._keeper.difference()
+        if params.at is not None:
+            (now, notes), diff = await self._keeper.at(parse_seq(params.at)), ""
         policy = now.policy
         return PolicyInfo(
             name=policy.name,
@@ -84,8 +87,8 @@ class PolicyService:
             default=policy.default,
             extends=policy.extends,
             files=tuple(FileLine(layer=text.layer, source=text.source, digest=text.digest) for text in now.texts),
-            notes=tuple(self._keeper.notes()),
-            diff=self._keeper.difference(),
+            notes=notes,
+            diff=diff,
             rules=tuple(
                 RuleLine(
                     name=rule.name,

@@ -13,10 +13,11 @@ import anyio
 import msgspec
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import FileNotFound, OrchestratorError, PolicyInvalid
+from orchestrator.core.errors import FileNotFound, OrchestratorError, PolicyInvalid, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.policies import Layer, PolicyFile, PolicyLoaded, PolicyRejected
-from orchestrator.core.ids import Checksum, Digest, WorkspacePath
+from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.advice import openings
 from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers, parse_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy
@@ -24,7 +25,7 @@ from orchestrator.core.projections.policies import Policies
 from orchestrator.core.text.unified_diff import Side, unified
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import Journal
+from orchestrator.ports.journal import EventFilter, Journal
 from orchestrator.ports.workspace import Workspace
 
 STREAM = "policy"
@@ -169,6 +170,21 @@ class PolicyKeeper:
     def default(self) -> Policy:
         """The shipped default, which others are compared with."""
         return parse_policy(self.files.shipped["default"], source="policies/default.toml")
+
+    async def at(self, seq: Seq) -> tuple[LoadedPolicy, tuple[str, ...]]:
+        """The policy that decided after this event, from what the journal keeps, and notes. Raises VersionUnknown."""
+        loaded: PolicyLoaded | None = None
+        async for recorded in self._s.journal.events(EventFilter(tags=(tag_of(PolicyLoaded),), until=seq)):
+            if isinstance(recorded.event, PolicyLoaded):
+                loaded = recorded.event
+        files = loaded.files if loaded is not None else ()
+        kept = [await _kept(file.layer, file.source, file.digest, self._s.journal) for file in files]
+        texts = tuple(text for text in kept if text is not None)
+        if loaded is None or len(texts) < len(kept):
+            raise VersionUnknown(f"which policy held at {show(seq)} is not kept")
+        policy = parse_layers(texts, self.files.shipped).guarding(self.files.own_state)
+        differs = "the shipped policies were others then: the rules that come from them are those of today"
+        return LoadedPolicy(policy=policy, texts=texts), () if policy.digest == loaded.digest else (differs,)
 
     def unused(self) -> Iterator[str]:
         """The files that can't be used, and what answers in their place."""

@@ -87,6 +87,21 @@ async def test_all_files_hold_and_a_changed_one_holds_with_the_next_call(layered
     assert [len(event["files"]) for event in events(layered, "policy_loaded")] == [1, 2, 3, 2]
 
 
+async def test_the_rules_of_an_earlier_time_are_shown_as_they_were(layered: Layered) -> None:
+    layered.state.write_text(OURS + rule("one", "deny", "a"))
+    assert await verdicts(layered, "a") == ["deny"]
+    _, said = command(layered.daemon, "journal", "query", "--kind", "policy_loaded")
+    first, second = (entry["seq"] for entry in reversed(said["entries"]))
+    layered.state.write_text(OURS + rule("two", "ask", "b"))
+    layered.restart()
+    shown = [command(layered.daemon, "policy", "show", *at)[1] for at in ((), ("--at", first), ("--at", second))]
+    names = [[rule["name"] for rule in info["rules"] if rule["name"] in ("one", "two")] for info in shown]
+    assert names == [["two"], [], ["one"]]
+    assert [info["notes"] for info in shown[1:]] == [[], []]
+    code, refused = command(layered.daemon, "policy", "show", "--at", "@0")
+    assert (code, refused["code"]) == (1, "version_unknown")
+
+
 async def test_a_file_of_rules_alone_holds_over_one_that_extends(layered: Layered) -> None:
     layered.user.write_text(OURS)
     layered.state.write_text('name = "mine"\n' + rule("one", "deny", "a"))

@@ -192,6 +192,8 @@ def _about(entry: JournalEntry) -> str:
         about.append(str(event.get("operation") or ""))
     about += [name for name in ("whole", "unseen") if event.get(name)]
     about += [words.format(event[name]) for name, words in _TOLD.items() if event.get(name)]
+    if "code" not in event:
+        about += [str(event[name]) for name in ("reason", "message") if event.get(name)]
     return ", ".join(filter(None, about))
 
 

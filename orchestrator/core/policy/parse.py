@@ -239,7 +239,10 @@ class _Reader:
             return None, [self._broken]
         policy = self._policy(self._whole, lists)
         if not founded and not self.founds:
-            self._tables.wrong("is missing; or extends, in this file or one that it is laid over", "default")
+            self._tables.wrong(
+                'is missing: what holds where no rule matches; extends = "default" takes it from the shipped policy',
+                "default",
+            )
             policy = None
         problems = sorted(self._tables.problems, key=lambda problem: problem.line)
         return (None if problems else policy), problems
