@@ -131,6 +131,8 @@ async def test_with_the_approver_code(asking: RunningDaemon, era: Era, agent: st
     assert answer["status"] == ("applied" if right else "waiting"), answer
     assert right or "that is not the approver code" in answer["warnings"][0]
     async with asking.client() as somebody:
+        explained = await somebody.policy_explain("approve", CREATE["path"], agent=f"client:{agent}")
+        assert explained.verdict == ("allow" if agent == "alice" else "ask")
         refused = (await somebody.journal_query(kind="approver_code_refused")).entries
     assert len(refused) == (0 if right else 1)
 
