@@ -29,7 +29,7 @@ SYSTEM_POLICY = "/etc/orchestrator/policy.toml"
 """The administrator's."""
 
 TOOLS_MARK = "tools-by-policy"
-"""In the state directory while the policy switches tools off for somebody: the daemon alone knows what to offer."""
+"""In the state directory while the policy has not everybody offered the same tools: the daemon knows who is which."""
 
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""

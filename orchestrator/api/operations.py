@@ -260,11 +260,14 @@ PLANNED: frozenset[str] = frozenset(
 """In the contract, not in this version: a call answers `not_available`."""
 
 
-def toolset(name: Literal["core", "full"]) -> tuple[AnyOperation, ...]:
-    """The operations that an MCP transport offers, in catalogue order. `resolve_conflict` is never in `core`."""
-    offered = (op for op in OPERATIONS if not op.operator_only or op.reviewers)
+def toolset(name: Literal["core", "full"], *, reviewer: bool = False) -> tuple[AnyOperation, ...]:
+    """The operations that an MCP transport offers, in catalogue order. `resolve_conflict` is never in `core`.
+
+    `reviewer`: with what people do and agents of class review may do too.
+    """
+    offered = (op for op in OPERATIONS if not op.operator_only or (reviewer and op.reviewers))
     return tuple(op for op in offered if op.core or name == "full")
 
 
-TOOLS = frozenset(operation.name for operation in toolset("full"))
+TOOLS = frozenset(operation.name for operation in toolset("full", reviewer=True))
 """The names that a profile may switch off."""

@@ -20,7 +20,7 @@ from orchestrator.core.events.policies import Layer, PolicyFile, PolicyLoaded, P
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.advice import openings
 from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers, parse_policy
-from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy
+from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy, Rule
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.text.unified_diff import Side, unified
 from orchestrator.engine.services import Services
@@ -44,9 +44,7 @@ class PolicyFiles(msgspec.Struct, frozen=True):
     signature: Callable[[], object]  # another value once one of all files, the workspace's too, may be another
     shipped: Mapping[str, str]  # the texts of those that may be extended, by name
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
-    mark_tools: Callable[[bool], None] = lambda off: (
-        None
-    )  # tells transports whether tools are switched off for somebody
+    mark_tools: Callable[[bool], None] = lambda vary: None  # whether not everybody is offered the same tools
 
 
 class WaitingFile(msgspec.Struct, frozen=True):
@@ -150,7 +148,9 @@ class PolicyKeeper:
         await self._record(self.now)
 
     async def _record(self, now: LoadedPolicy) -> None:
-        self.files.mark_tools(any(profile.tools_off for profile in now.policy.profiles))
+        self.files.mark_tools(
+            any(profile.tools_off for profile in now.policy.profiles) or any(map(_lets_approve, now.policy.rules))
+        )
         known, events, blobs = self._s.state.policies, list[tuple[str, Event]](), list[tuple[Digest, bytes]]()
         for source, message in _troubles(now):
             digest = Checksum(digest_of(message.encode()))
@@ -238,3 +238,8 @@ def _troubles(now: LoadedPolicy) -> Iterator[tuple[str, str]]:
         yield str(now.error.details.get("source", "policy")), now.error.message
     if now.waiting is not None and now.waiting.problem:
         yield WORKSPACE_FILE, now.waiting.problem
+
+
+def _lets_approve(rule: Rule) -> bool:
+    """Whether agents of class review may be offered what people do."""
+    return rule.verdict == "allow" and "approve" in rule.actions and set(rule.agents) != {"class:person"}

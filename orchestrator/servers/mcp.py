@@ -159,8 +159,9 @@ class McpHandlers:
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         client = self._client_of(context)
-        offered = tools(client.preamble.toolset, structured=client.preamble.structured)
-        off = self._dispatcher.switched_off(client.caller)
+        caller, preamble = client.caller, client.preamble
+        offered = tools(preamble.toolset, structured=preamble.structured, reviewer=_reviews(caller))
+        off = self._dispatcher.switched_off(caller)
         return types.ListToolsResult(tools=[tool for tool in offered if tool.name not in off])
 
     async def _call_tool(
@@ -171,7 +172,7 @@ class McpHandlers:
         room = self._dispatcher.room(caller, _room(context, preamble))
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
-            if name in BY_NAME and name not in _offered(preamble.toolset):
+            if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
                 error = UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
                 await self._dispatcher.refuse(caller, name, error)
                 raise error
@@ -192,9 +193,13 @@ class McpHandlers:
         return result
 
 
+def _reviews(caller: Caller) -> bool:
+    return caller.agent_class == "review"
+
+
 @cache
-def _offered(name: Literal["core", "full"]) -> frozenset[str]:
-    return frozenset(operation.name for operation in toolset(name))
+def _offered(name: Literal["core", "full"], *, reviewer: bool) -> frozenset[str]:
+    return frozenset(operation.name for operation in toolset(name, reviewer=reviewer))
 
 
 def _room(context: ServerRequestContext[Any], preamble: Preamble) -> AnswerSpace:

@@ -31,8 +31,8 @@ _OMITTED = frozenset(
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
-@lru_cache(maxsize=4)
-def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Tool, ...]:
+@lru_cache(maxsize=8)
+def tools(name: Literal["core", "full"], *, structured: bool, reviewer: bool) -> tuple[types.Tool, ...]:
     """The tools of a toolset, in catalogue order."""
     return tuple(
         types.Tool(
@@ -42,7 +42,7 @@ def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Too
             output_schema=_output_schema(operation.result) if structured else None,
             annotations=_annotations(operation),
         )
-        for operation in toolset(name)
+        for operation in toolset(name, reviewer=reviewer)
     )
 
 

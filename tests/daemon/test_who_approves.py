@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.cli import cli
@@ -145,6 +148,10 @@ async def test_over_mcp_and_on_the_command_line(base: Path) -> None:
         token = await critic(daemon, await daemon.make_approver())
         async with daemon.client("alice") as alice:
             first, second = [await asked(alice, f"docs/{name}.py") for name in "ab"]
+        args = ["-m", "orchestrator", "mcp", "--toolset", "full", "--workspace", str(daemon.workspace)]
+        env = daemon.env | {"ORCHESTRATOR_TOKEN": token, "PYTHONPATH": os.getcwd()}
+        async with Client(StdioServerParameters(command=sys.executable, args=args, env=env)) as client:
+            assert "approve" in {tool.name for tool in (await client.list_tools()).tools}
         talk = Talk(daemon, "critic", "mcp", token=token)
         talk.call("approvals_show", approval=first)
         assert "x = 1" in str(talk.answer())

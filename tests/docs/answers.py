@@ -48,7 +48,7 @@ def asked(path: str, messages: Iterable[dict[str, Any]], *, toolset: str, struct
 
 def written(path: str) -> dict[str, str]:
     """What the files in `answers/` must hold, by name, as the daemon on this socket answers."""
-    full, core = toolset("full"), {operation.name for operation in toolset("core")}
+    full, core = toolset("full", reviewer=True), {operation.name for operation in toolset("core")}
     files: dict[str, str] = {}
     handshake: dict[str, Any] = {"handshake_versions": HANDSHAKE_VERSIONS, "modern_versions": MODERN_VERSIONS}
     handshake["writes"] = [operation.name for operation in full if operation.takes("request_id")]
