@@ -4,7 +4,7 @@ Begin with socket.py (connections) and dispatch.py (one call to one answer, on e
 
 auth            who calls: from the preamble and the peer's uid to a caller
 call_scheduler  which calls run now, and which of them are heavy
-mcp, tools      MCP over the same socket; the catalogue as tools
+mcp, tools      MCP over the same socket; the catalogue as tools; mcp_lines: its lines
 elicitation     a question to the person before an MCP client, within a call
 blocks          reads, histories and notices as text for a model
 answer_limits   answers cut to what a client passes on
