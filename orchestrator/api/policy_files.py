@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import PolicyInvalid, escaped
 from orchestrator.core.events.policies import Layer
-from orchestrator.core.policy.parse import PolicyText
+from orchestrator.core.policy.reader import PolicyText
 
 DEFAULT = "default"
 """The shipped policy that holds where nobody wrote one."""

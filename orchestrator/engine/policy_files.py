@@ -19,7 +19,8 @@ from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.policies import Layer, PolicyFile, PolicyLoaded, PolicyRejected
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.advice import openings
-from orchestrator.core.policy.parse import PolicyText, is_workspace_file, parse_layers, parse_policy
+from orchestrator.core.policy.parse import is_workspace_file, parse_layers, parse_policy
+from orchestrator.core.policy.reader import PolicyText
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Policy, Rule
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.text.unified_diff import Side, unified

@@ -19,13 +19,13 @@ from orchestrator.core.errors import CallerError, DaemonUnreachable, escaped
 from orchestrator.core.policy.advice import warnings
 from orchestrator.core.policy.cases import parse_cases
 from orchestrator.core.policy.parse import (
-    PolicyText,
     check_policy,
     founds,
     is_workspace_file,
     parse_layers,
     parse_policy,
 )
+from orchestrator.core.policy.reader import PolicyText
 from orchestrator.core.policy.rules import WORKSPACE_FILE
 
 

@@ -7,7 +7,8 @@ import pytest
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.events.policies import Layer
 from orchestrator.core.policy.advice import warnings
-from orchestrator.core.policy.parse import PolicyText, check_policy, parse_layers
+from orchestrator.core.policy.parse import check_policy, parse_layers
+from orchestrator.core.policy.reader import PolicyText
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Answer, Policy
 from tests.core.policy.shipped import DEFAULT, SHIPPED, answer
 
