@@ -54,7 +54,7 @@ Lists: TypeAlias = Mapping[str, tuple[str, ...]]
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a file as a whole; its tables are read one by one."""
 
-    name: Line
+    name: Line = ""  # else that of the policy it extends
     version: int = VERSION
     extends: str = ""
     default: Answer = "deny"  # must be there unless one of the files extends a shipped one, or has it
@@ -180,10 +180,12 @@ class PolicyReader:
         reviewers = self._reviewers(table)
         profiles = tuple(profile for _, profile in self._tables.tables(Profile, table, "profile"))
         self._names(table, "profile")
+        if "name" not in table and "extends" not in table:
+            self._tables.wrong("is missing", "name")
         if file is None or self._tables.problems:
             return None
         policy = Policy(
-            name=file.name,
+            name=file.name or file.extends,
             default=file.default,
             rules=rules,
             sources=tuple((rule.name, self.source) for rule in rules),

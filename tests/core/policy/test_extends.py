@@ -169,3 +169,9 @@ def test_no_shipped_policy_has_anything_to_warn_of() -> None:
         assert policy is not None
         found = [p.message for p in warnings(policy, f"{name}.toml", shipped=DEFAULT, paths=None, line_of=line_of)]
         assert found == [], name
+
+
+def test_one_line_is_a_policy() -> None:
+    policy = parse_policy('extends = "strict"\n', source="p.toml", shipped=SHIPPED)
+    strict = parse_policy(SHIPPED["strict"], source="strict.toml", shipped=SHIPPED)
+    assert (policy.name, policy.rules, policy.default) == ("strict", strict.rules, strict.default)
