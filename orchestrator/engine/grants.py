@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import Approve
@@ -49,9 +51,9 @@ class GrantService:
         author = self._s.permissions.author(approval.agent, approval.session)
         ttl_s = GRANT_TTL_S if params.ttl_s is None else params.ttl_s
         checks = approval.request.permissions
-        asked = self._s.permissions.asked_about(author, checks)
+        asked, rules = self._s.permissions.asked_about(author, checks)
         names = tuple(check for check in checks if check.directory) if approval.of_read and not asked else ()
-        return grants_for(
+        granted = grants_for(
             asked or names,
             agent=approval.agent,
             pattern=params.pattern,
@@ -61,6 +63,7 @@ class GrantService:
             by=caller.agent,
             names_in=bool(names),
         )
+        return tuple(msgspec.structs.replace(grant, rules=rules) for grant in granted)
 
     async def expire(self) -> int | None:
         """End what is over; the ms at which the next one will be by its time, None if none holds."""

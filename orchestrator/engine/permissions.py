@@ -58,11 +58,15 @@ class Permissions:
             caller, action, path, others_work=others_work, directory=directory, size=size, is_git=is_git
         )
         verdict = evaluate(self.policy, request)
-        return self._granted(request, caller.session) or verdict if isinstance(verdict, NeedApproval) else verdict
+        if not isinstance(verdict, NeedApproval):
+            return verdict
+        return self._granted(request, caller.session, verdict.rule) or verdict
 
-    def _granted(self, request: Request, session: SessionId) -> Allow | None:
-        """By a grant of who may still approve there."""
+    def _granted(self, request: Request, session: SessionId, rule: str) -> Allow | None:
+        """By a grant of who may still approve there, given when this rule asked."""
         for grant in self._state.grants.covering(request, session, self._clock.now_ms()):
+            if grant.added.rules and rule not in grant.added.rules:
+                continue
             approving = Request(grant.added.by, "person", "approve", request.path, directory=request.directory)
             if isinstance(evaluate(self.policy, approving), Allow):
                 return Allow(grant.rule, grant.seq)
@@ -182,15 +186,29 @@ class Permissions:
                 grants[verdict.grant] = None
         return Asked(tuple(asks), tuple(grants))
 
-    def asked_about(self, caller: Caller, checks: Iterable[PermissionCheck]) -> tuple[PermissionCheck, ...]:
-        """Those of the acts that a rule asks about, granted or not, as policy judges them. Raises Denied."""
-        asked = []
+    def asked_about(
+        self, caller: Caller, checks: Iterable[PermissionCheck]
+    ) -> tuple[tuple[PermissionCheck, ...], tuple[str, ...]]:
+        """Those of the acts that a rule asks about, granted or not, as policy judges them; and these rules.
+
+        Raises Denied.
+        """
+        asked, rules = list[PermissionCheck](), dict[str, None]()
         for check in checks:
             verdict = self._check(caller, check, on_disk=True)
             if isinstance(verdict, NeedApproval) or verdict.grant is not None:
-                judged = self.request(caller, check.action, check.path, others_work=check.others_work)
+                judged = self.request(
+                    caller,
+                    check.action,
+                    check.path,
+                    others_work=check.others_work,
+                    directory=check.directory,
+                    size=check.size,
+                )
+                asks = evaluate(self.policy, judged)
+                rules[asks.rule] = None
                 asked.append(msgspec.structs.replace(check, others_work=judged.others_work))
-        return tuple(asked)
+        return tuple(asked), tuple(rules)
 
     def _check(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Allow | NeedApproval:
         return self.permit(

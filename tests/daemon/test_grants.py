@@ -248,3 +248,17 @@ async def test_a_file_that_becomes_a_folder_grants_nothing_in_it(base: Path) -> 
             assert (await create(alice, "ci")).status == "applied"
             await alice.delete_file("ci")
             assert (await create(alice, "ci/deploy.sh")).status == "waiting"
+
+
+async def test_a_pattern_answers_the_rules_that_asked_and_no_other(base: Path) -> None:
+    keys = '\n[[rule]]\nname = "keys"\nagents = ["*"]\nactions = ["create"]\npaths = ["*.key"]\nverdict = "ask"\n'
+    daemon = set_up(base, POLICY + keys)
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            first = (await create(alice, "migrations/1.sql")).approval or ""
+            await person.approve(first, unseen=True, pattern="**", ttl_s=3600, approver=code)
+            assert (await create(alice, "migrations/2.sql")).status == "applied"
+            assert (await create(alice, "a.key")).status == "waiting"
+            (added,) = await follow(person, "grant_added")
+            assert added["rules"] == ["migrations"]

@@ -256,6 +256,7 @@ SAMPLES: tuple[Event, ...] = (
         by="person:ada",
         session=SESSION,
         others_work=True,
+        rules=("migrations",),
     ),
     c.GrantRevoked(grant=Seq(60), by="person:ada", reason="the migration is done"),
     c.GrantExpired(grant=Seq(60), cause="session_ended"),

@@ -164,6 +164,7 @@ class GrantAdded(Event, frozen=True, kw_only=True, tag="grant_added"):
     by: str
     session: SessionId | None = None  # in this one alone, and no longer than that
     others_work: bool = False  # reverts of others' work, too
+    rules: tuple[str, ...] = ()  # that asked, which alone it answers; none: whichever asks
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant_revoked"):
