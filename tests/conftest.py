@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -25,6 +26,11 @@ LONG = (
     "test_ten_thousand_changes_stall_nobody",
 )
 """Begun first, so that no worker is left alone with one of them."""
+
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+"""How long an example takes says how busy the machine is."""
 
 
 def pytest_configure() -> None:

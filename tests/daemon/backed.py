@@ -15,6 +15,8 @@ from tests.review.reviewers import KEY
 from tests.review.service import Form, base_url, edited
 
 LINES = BOTH["lines"]["1"]  # type: ignore[index]
+SHOWN = '\n[[profile]]\nname = "shown"\nagents = ["class:cloud"]\nredaction = "off"\n'
+"""Agents are shown secrets, and may change them; reviewers are not."""
 
 
 class Backed(RunningDaemon):

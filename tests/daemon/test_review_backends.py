@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.daemon.backed import LINES, backed, kept, model, program
+from tests.daemon.backed import LINES, SHOWN, backed, kept, model, program
 from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, conflict, final, follow, route
 from tests.extensions.packages import PLUGINS, put, put_shipped
 from tests.review.conflicts import SECRET
@@ -121,7 +121,7 @@ async def test_a_model_that_fails_hands_on_to_the_next(base: Path) -> None:
 async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> None:
     answer = edited((1, ["two = '[redacted:github-token#1]' # both"]))
     with serving(message("openai", answer)) as service:
-        with backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+        with backed(base, route("quick") + model("quick", service.url, "openai") + SHOWN) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob:
                 await alice.write_file("a.txt", f"one\ntwo = '{SECRET}'\nthree\n", mode="create")
                 await bob.read_file("a.txt")

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.core.text.secret_samples import LONG, SHAPES
-from tests.daemon.backed import backed, model
+from tests.daemon.backed import SHOWN, backed, model
 from tests.daemon.reviewer_servers import final, route
 from tests.review.conflicts import SECRET
 from tests.review.service import edited, message, serving
@@ -21,6 +21,11 @@ BODY = ["MIIEpAIBAAKCAQEA" + LONG[:48], *(f"{n:02}{LONG[n:]}{LONG}"[:64] for n i
 KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *BODY, "-----END RSA PRIVATE " + "KEY-----"]
 AS_IT_IS_SAID = json.dumps({"verdict": "current", "regions": [], "reason": "fine"})
 AS_IT_IS = message("openai", AS_IT_IS_SAID)
+
+
+def asking(url: str) -> str:
+    """A policy that has one model asked, and hides nothing from agents."""
+    return route("quick") + model("quick", url, "openai") + SHOWN
 
 
 async def conflicting(alice: FileAccess, bob: FileAccess, path: str, lines: list[str], old: str, new: list[str]) -> str:
@@ -38,7 +43,7 @@ async def test_of_a_key_nothing_is_sent_wherever_the_conflict_is(base: Path) -> 
     seen = base / "seen"
     script = f"import sys; open({str(seen)!r}, 'a').write(sys.stdin.read() + chr(10)); print({AS_IT_IS_SAID!r})"
     argv = json.dumps([sys.executable, "-I", "-c", script])
-    policy = route("scribe") + f'[[reviewer]]\nname = "scribe"\nkind = "program"\nargv = {argv}\n'
+    policy = route("scribe") + f'[[reviewer]]\nname = "scribe"\nkind = "program"\nargv = {argv}\n{SHOWN}'
     with backed(base, policy) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             for number, shape in enumerate(SHAPES.values()):
@@ -61,7 +66,10 @@ async def test_a_line_of_a_key_that_a_model_keeps_is_the_line_that_it_was(base: 
     key = [f"- {line}" for line in KEY]
     mine = f"- ALICE/{LONG}"[:66]
     answer = message("openai", edited((1, ["# kept", "[redacted:private-key#26]"])))
-    with serving(answer) as service, backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+    with (
+        serving(answer) as service,
+        backed(base, route("quick") + model("quick", service.url, "openai") + SHOWN) as daemon,
+    ):
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             number = await conflicting(alice, bob, "a.yml", ["x:", *key, "y: 1"], key[16], [mine, f"- BOB/{LONG}"[:66]])
             assert (await final(bob, number)).status == "applied"
@@ -73,7 +81,10 @@ async def test_a_line_of_a_key_that_a_model_keeps_is_the_line_that_it_was(base: 
 async def test_a_token_in_a_name_a_task_or_a_reason_stays_here(base: Path) -> None:
     tokens = [f"ghp_{letter * 4}{LONG[:36]}" for letter in "ptras"]
     path, task, reason, other, _ = tokens
-    with serving(AS_IT_IS) as service, backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+    with (
+        serving(AS_IT_IS) as service,
+        backed(base, route("quick") + model("quick", service.url, "openai") + SHOWN) as daemon,
+    ):
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             name = f"{path}/a.py"
             await alice.write_file(name, "one\n", mode="create")
