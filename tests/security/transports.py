@@ -26,11 +26,20 @@ class McpHttp:
     """MCP over HTTP, in the newest version."""
 
     def __init__(self, hostile: HostileWorkspace) -> None:
-        added = hostile.person.done("agent_add", name=f"by-http-{hostile.head()}", approver=hostile.approver)
-        self._caller = HttpCaller(str(hostile.person.done("status")["http"]), added["token"], path="/mcp?toolset=full")
+        self._hostile = hostile
+        self._caller = self._new_agent()
+
+    def _new_agent(self) -> HttpCaller:
+        person = self._hostile.person
+        added = person.done("agent_add", name=f"by-http-{self._hostile.head()}", approver=self._hostile.approver)
+        return HttpCaller(str(person.done("status")["http"]), added["token"], path="/mcp?toolset=full")
 
     def call(self, operation: str, **params: object) -> Answer:
-        response = self._caller.rpc("tools/call", {"name": operation, "arguments": params})
+        asked = {"name": operation, "arguments": params}
+        response = self._caller.rpc("tools/call", asked)
+        if response.status == 429:  # so many calls in a second are for another agent to go on with
+            self._caller = self._new_agent()
+            response = self._caller.rpc("tools/call", asked)
         assert response.status == 200, response
         return _answer(response.body, response.message["result"])
 
