@@ -36,7 +36,7 @@ def two_hundred_rules() -> Policy:
 async def rows(setting: Setting) -> Rows:
     """Warm: each path was judged before, as those of a working session are."""
     policy, paths = two_hundred_rules(), cycle(PATHS)
-    actions = cycle[Action](["read", "write", "search"])
+    actions: cycle[Action] = cycle(("read", "write", "search"))
 
     def decide() -> None:
         evaluate(policy, Request("claude", "cloud", next(actions), next(paths), size=4000, task="Release 4"))

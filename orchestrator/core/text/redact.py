@@ -7,15 +7,20 @@ is where the secret was and no line moves.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
+
+import msgspec
 
 from orchestrator.core.text.secret_rules import Level
 from orchestrator.core.text.secrets import Glance, Secret, forms_in, key_lines, kinds
 
 MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 """Replaces a secret: its kind, and a number that is that secret's alone."""
+
+PIECE_LINES = 400
+"""Lines that are looked through at once: what a processor has at hand."""
 
 _MOST_PASSES = 4
 """A marker puts an end to what is before it, which may then be of another secret's form."""
@@ -32,10 +37,20 @@ def secrets(lines: Sequence[str], keys: Iterable[Secret] = (), level: Level = "t
 
     `keys`: lines of keys that begin or end beyond these lines, known from the whole of the text.
     """
-    glance = Glance(lines)
-    whole = {secret.line: secret for secret in (*(key_lines(lines) if glance.keys else ()), *keys)}
-    found = [*whole.values(), *(secret for secret in forms_in(lines, glance, level) if secret.line not in whole)]
+    found: list[Secret] = []
+    first = len(lines)  # from there on may be lines of keys
+    for start in range(0, len(lines), PIECE_LINES):
+        piece = lines[start : start + PIECE_LINES]
+        glance = Glance(piece)
+        first = min(first, start) if glance.keys else first
+        found += _moved(forms_in(piece, glance, level), start)
+    whole = {secret.line: secret for secret in (*_moved(key_lines(lines[first:]), first), *keys)}
+    found = [*whole.values(), *(secret for secret in found if secret.line not in whole)]
     return tuple(sorted(one for one in found if not MARKER.fullmatch(lines[one.line][one.start : one.end])))
+
+
+def _moved(found: Iterable[Secret], down: int) -> Iterator[Secret]:
+    return (msgspec.structs.replace(secret, line=secret.line + down) for secret in found)
 
 
 class SecretRedactor:

@@ -45,6 +45,7 @@ _END = re.compile(rf"-{{4,5}} ?END {_LABEL}|Private-(?:MAC|Hash): *[0-9a-f]*")
 _OPEN = re.compile(r"-----BEGIN [A-Z0-9 ]{1,60}-----")
 _KEY_LINE = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _KEY_TAIL = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{1,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
+_FULL = re.compile(rf"[A-Za-z0-9+/]{{{_FULL_LINE}}}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}+={0,2}")
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -101,17 +102,18 @@ class Glance:
     """What a text may hold, told from its words: most hold nothing, and nothing more is looked at then."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.text = "\n".join(lines)
+        # other characters are in no form: with one of ASCII in their place the text is looked through faster
+        self.text = "\n".join(lines).encode("ascii", "replace").decode("ascii")
         words = set(self.text.split())  # a text repeats itself
         self._long_words = "\n".join(word for word in words if len(word) >= _SHORTEST_WORD).lower()
-        self.keys = any(word in self.text for word in KEY_HEADS) or any(len(word) >= _FULL_LINE for word in words)
+        self.keys = any(word in self.text for word in KEY_HEADS) or any(
+            len(word) >= _FULL_LINE and _FULL.search(word) for word in words
+        )
         """Whether it may hold lines of keys."""
 
     def suspects(self, lines: Sequence[str], level: Level) -> dict[int, set[int]]:
         """The lines to look at, each with the ranks of the rules whose keywords it has."""
         text, lower = self.text, self.text.lower()
-        if len(lower) != len(text):  # a few letters have a longer lower case
-            lower = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
         found: dict[int, set[int]] = {}
         places: list[tuple[int, int]] = []
         for rank, rule in enumerate(secret_rules(level)):
