@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio import to_thread
 
@@ -110,13 +111,14 @@ async def test_a_late_answer_is_noted_and_ignored(base: Path) -> None:
     pipe = base / "late"
     os.mkfifo(pipe)
     late = {"verdict": "proposed", "after": str(pipe)}
-    with reviewed(base, route("slow", "quick", deadline_s=1), {"slow": [late], "quick": [BOTH]}) as daemon:
+    with reviewed(base, route("slow", "quick", deadline_s=4), {"slow": [late], "quick": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await conflict(alice, bob)
             await follow(person, "review_failed")
             await to_thread.run_sync(pipe.write_bytes, b"now")
             assert (await final(bob, number)).status == "applied"
-            answers = await follow(person, "review_answered", 2)
+            with anyio.fail_after(60):
+                answers = await follow(person, "review_answered", 2)
             assert {(item["reviewer"], bool(item.get("ignored"))) for item in answers} == {
                 ("slow", True),
                 ("quick", False),
