@@ -47,16 +47,16 @@ class Permissions:
         action: Action,
         path: WorkspacePath,
         *,
-        others_work: bool = False,
         directory: bool = False,
         on_disk: bool = False,
         size: int | None = None,
     ) -> Verdict:
+        """As `judge`, of an act that is nobody's work in particular."""
+        return self.judge(caller, PermissionCheck(action, path, directory=directory, size=size), on_disk=on_disk)
+
+    def judge(self, caller: Caller, check: PermissionCheck, *, on_disk: bool = False) -> Verdict:
         """What policy says of this act; with `on_disk` also by what the path leads to, whatever its spelling."""
-        is_git = on_disk and self._is_git(path)
-        request = self.request(
-            caller, action, path, others_work=others_work, directory=directory, size=size, is_git=is_git
-        )
+        request = self.request(caller, check, is_git=on_disk and self._is_git(check.path))
         verdict = evaluate(self.policy, request)
         if not isinstance(verdict, NeedApproval):
             return verdict
@@ -72,30 +72,21 @@ class Permissions:
                 return Allow(grant.rule, grant.seq)
         return None
 
-    def request(
-        self,
-        caller: Caller,
-        action: Action,
-        path: WorkspacePath,
-        *,
-        others_work: bool = False,
-        directory: bool = False,
-        is_git: bool = False,
-        size: int | None = None,
-    ) -> Request:
-        """The act as policy judges it; `size` is that of a content that is to be there."""
+    def request(self, caller: Caller, check: PermissionCheck, *, is_git: bool = False) -> Request:
+        """The act as policy judges it."""
+        action, others_work, size = check.action, check.others_work, check.size
         if action in ("delete", "move"):
-            entry = self._state.registry.get(path)
+            entry = self._state.registry.get(check.path)
             others_work = entry is None or entry.made_by != caller.agent
         if size is None and action in BY_SIZE and action not in ("create", "write") and asks_for_size(self.policy):
-            size = self._size(path)
+            size = self._size(check.path)
         return Request(
             agent=caller.agent,
             agent_class=caller.agent_class,
             action=action,
-            path=path,
+            path=check.path,
             others_work=others_work,
-            directory=directory,
+            directory=check.directory,
             is_git=is_git,
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
@@ -145,29 +136,17 @@ class Permissions:
             above = here
         return False
 
-    def permit(
-        self,
-        caller: Caller,
-        action: Action,
-        path: WorkspacePath,
-        *,
-        others_work: bool = False,
-        directory: bool = False,
-        on_disk: bool = False,
-        size: int | None = None,
-    ) -> Allow | NeedApproval:
-        """As `verdict`. Raises Denied."""
-        verdict = self.verdict(
-            caller, action, path, others_work=others_work, directory=directory, on_disk=on_disk, size=size
-        )
+    def permit(self, caller: Caller, check: PermissionCheck, *, on_disk: bool = True) -> Allow | NeedApproval:
+        """As `judge`. Raises Denied."""
+        verdict = self.judge(caller, check, on_disk=on_disk)
         if isinstance(verdict, Deny):
-            raise denied(action, path, verdict)
+            raise denied(check.action, check.path, verdict)
         return verdict
 
     def refuse_early(self, caller: Caller, *checks: PermissionCheck) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
         for check in checks:
-            self._check(caller, check, on_disk=False)
+            self.permit(caller, check, on_disk=False)
 
     async def asks(self, caller: Caller, checks: Iterable[PermissionCheck]) -> Asked:
         """What a person must say yes to: all of it by one policy, the newest. Raises Denied."""
@@ -179,7 +158,7 @@ class Permissions:
                 await anyio.lowlevel.checkpoint()
                 if self.policy is not policy:
                     return await self.asks(caller, checks)
-            verdict = self._check(caller, check, on_disk=True)
+            verdict = self.permit(caller, check)
             if isinstance(verdict, NeedApproval):
                 asks.append(verdict)
             elif verdict.grant is not None:
@@ -195,31 +174,12 @@ class Permissions:
         """
         asked, rules = list[PermissionCheck](), dict[str, None]()
         for check in checks:
-            verdict = self._check(caller, check, on_disk=True)
+            verdict = self.permit(caller, check)
             if isinstance(verdict, NeedApproval) or verdict.grant is not None:
-                judged = self.request(
-                    caller,
-                    check.action,
-                    check.path,
-                    others_work=check.others_work,
-                    directory=check.directory,
-                    size=check.size,
-                )
-                asks = evaluate(self.policy, judged)
-                rules[asks.rule] = None
+                judged = self.request(caller, check)
+                rules[evaluate(self.policy, judged).rule] = None
                 asked.append(msgspec.structs.replace(check, others_work=judged.others_work))
         return tuple(asked), tuple(rules)
-
-    def _check(self, caller: Caller, check: PermissionCheck, *, on_disk: bool) -> Allow | NeedApproval:
-        return self.permit(
-            caller,
-            check.action,
-            check.path,
-            others_work=check.others_work,
-            directory=check.directory,
-            on_disk=on_disk,
-            size=check.size,
-        )
 
     def check_open(self, caller: Caller) -> None:
         """A connection lasts, and so do calls; meanwhile a token may expire or be revoked, or its name be given one.

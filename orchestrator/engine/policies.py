@@ -26,6 +26,7 @@ from orchestrator.api.policies import (
     SimulationAnswer,
     VerdictCount,
 )
+from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.events.sessions import AgentClass
@@ -111,7 +112,7 @@ class PolicyService:
         path, permissions = self._s.paths.either(params.path), self._s.permissions
         who, notes = self._asked_about(caller, params.agent)
         verdict = permissions.verdict(who, params.action, path, on_disk=True)
-        request = permissions.request(who, params.action, path)
+        request = permissions.request(who, PermissionCheck(params.action, path))
         rules = considered(permissions.policy, request)
         return Explanation(
             agent=params.agent or who.agent,

@@ -6,6 +6,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api.administration import ApprovalInfo, Approvals, ApprovalsList, ApprovalsShow
+from orchestrator.core.change import PermissionCheck
 from orchestrator.core.decisions.approvals import authorize_agent
 from orchestrator.core.errors import ApproverError, CallerError, VersionUnknown, plural
 from orchestrator.core.events.conflicts import (
@@ -94,9 +95,9 @@ class ApprovalInbox:
         if not caller.is_person:
             self._s.access.refuse_unlisted(caller, paths, f"{show(approval.seq)} is about")
         for path in paths:
-            self._s.permissions.permit(caller, "approve", path, on_disk=True)
+            self._s.permissions.permit(caller, PermissionCheck("approve", path))
             if caller.via is not None:
-                self._s.permissions.permit(self._client(caller.via), "approve", path, on_disk=True)
+                self._s.permissions.permit(self._client(caller.via), PermissionCheck("approve", path))
         if not caller.is_person:
             authorize_agent(approval, caller.agent, [path for path in paths if not self.shows(caller, path)])
 

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ResolveConflict
+from orchestrator.core.change import PermissionCheck
 from orchestrator.core.conflicts.resolution import (
     ConflictClosed,
     ConflictMoved,
@@ -102,11 +103,11 @@ class ConflictResolver:
         paths = (conflict.found.path, *conflict.found.names)
         if caller.is_person:
             for path in paths if choice != "current" else ():
-                self._s.permissions.permit(caller, "approve", path, on_disk=True)
+                self._s.permissions.permit(caller, PermissionCheck("approve", path))
             return
         access = {
             path: (
-                self._s.permissions.permit(caller, "review", path, on_disk=True),
+                self._s.permissions.permit(caller, PermissionCheck("review", path)),
                 self._s.permissions.readable(caller, path),
             )
             for path in paths
