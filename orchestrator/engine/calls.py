@@ -106,7 +106,6 @@ class CallService:
                 result = self._s.redaction.answer(caller, result)
                 await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
-            self._s.redaction.refusal(caller, error)
             if not error.journalled:
                 await self._note_refusal(caller, call, error)
             raise
@@ -185,8 +184,9 @@ class CallService:
         return answer
 
     async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
-        """One refusal event, and what the refusal showed of the file."""
+        """One refusal event, and what the refusal showed of the file; secrets are in neither."""
         await self._renames.name(caller, error)
+        self._s.redaction.refusal(caller, error)
         claims = not isinstance(
             error, RefusalReplayed | RequestIdReused | IoFailed | TooManyCalls | BudgetSpent | ApprovalRequired
         )

@@ -26,6 +26,7 @@ NOW = "\n".join(["import os", f'token = "{TOKEN}"', "retries = 3", "timeout = 30
 SECRET = (TOKEN, OTHER, THIRD, *(line[:30] for line in KEY))
 
 OPEN = 'name = "open"\ndefault = "allow"\n'
+PROFILE = '\n[[profile]]\nname = "p"\nagents = ["class:cloud"]\nredaction = "{}"\n'
 
 
 @pytest.fixture
@@ -41,6 +42,7 @@ def ground(base: Path, policy: str) -> Iterator[RunningDaemon]:
     (stopped.state_dir / "policy.toml").write_text(policy)
     (stopped.workspace / "conf.py").write_text(NOW)
     (stopped.workspace / ".env.example").write_text("PASSWORD=not-so-secret-1\n")
+    (stopped.workspace / "half.txt").write_text("\n".join(["begin", *KEY, "end", ""]))
     with running(base) as daemon:
         yield daemon
 
@@ -153,6 +155,39 @@ async def test_a_secret_that_was_not_shown_is_not_overwritten(ground: RunningDae
     assert not (ground.workspace / "new.py").exists()
 
 
+ALL = OPEN + PROFILE.format("all")
+
+
+@pytest.mark.parametrize(
+    ("policy", "path", "line"),
+    [
+        pytest.param(ALL, ".env.example", 1, id="a value of an environment file"),
+        pytest.param(OPEN, "half.txt", 2, id="a key without its head"),
+    ],
+)
+async def test_nor_is_one_that_only_its_place_tells(ground: RunningDaemon, policy: str, path: str, line: int) -> None:
+    before = (ground.workspace / path).read_text()
+    async with ground.client("alice") as alice:
+        version = (await alice.read_file(path)).version_id
+        with pytest.raises(RemoteError) as refused:
+            await alice.write_file(path, "gone\n", mode="truncate", base=version)
+        assert refused.value.code == "redacted_line", refused.value
+        assert refused.value.details["line"] == line
+    assert (ground.workspace / path).read_text() == before
+
+
+@pytest.mark.parametrize("request_id", [None, "r1"])
+async def test_a_refusal_is_journalled_without_secrets(ground: RunningDaemon, request_id: str | None) -> None:
+    async with ground.client("alice") as alice, ground.client() as person:
+        await alice.read_file("conf.py")
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch(f"--- a/{TOKEN}\n+++ b/{TOKEN}\n@@ -1 +1 @@\n-x\n+y\n", request_id=request_id)
+        refusals = (await person.journal_query(kind="change_refused")).entries
+        assert [entry.event["code"] for entry in refusals] == [refused.value.code]
+        assert TOKEN not in json.dumps(refusals[0].event["message"])
+        assert TOKEN not in str(refused.value)
+
+
 async def test_the_lines_around_a_secret_can_be_changed(ground: RunningDaemon) -> None:
     async with ground.client("alice") as alice:
         await alice.read_file("conf.py")
@@ -180,9 +215,6 @@ async def test_a_write_with_a_secret_is_asked_about_where_policy_says_so(ground:
         assert done.status == "waiting"
         plain = await alice.write_file("plain.py", "key = load()\n", mode="create")
         assert plain.status == "applied"
-
-
-PROFILE = '\n[[profile]]\nname = "p"\nagents = ["class:cloud"]\nredaction = "{}"\n'
 
 
 @pytest.mark.parametrize(

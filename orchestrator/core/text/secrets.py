@@ -18,7 +18,7 @@ from orchestrator.core.text.secret_rules import Level, secret_rules
 
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _SHORTEST, _SHORTEST_WORD, _FULL_LINE = 20, 15, 60
-KEY_HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
+_HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
 _ENV_VALUE = re.compile(
     r"\s{0,20}(?:export\s{1,9})?[A-Za-z_][A-Za-z0-9_.]{0,200}\s{0,9}=\s{0,9}[\"']?(?P<value>[^\s\"'#][^\"'#]{0,4000})"
 )
@@ -106,7 +106,7 @@ class Glance:
         self.text = "\n".join(lines).encode("ascii", "replace").decode("ascii")
         words = set(self.text.split())  # a text repeats itself
         self._long_words = "\n".join(word for word in words if len(word) >= _SHORTEST_WORD).lower()
-        self.keys = any(word in self.text for word in KEY_HEADS) or any(
+        self.keys = any(word in self.text for word in _HEADS) or any(
             len(word) >= _FULL_LINE and _FULL.search(word) for word in words
         )
         """Whether it may hold lines of keys."""

@@ -56,10 +56,9 @@ class SecretLines:
         """Raises RedactedLine."""
         if before is None:
             return
-        for hunk in change.hunks:
-            hidden = self._redaction.lines_within(caller, before, hunk.old_start, hunk.old_start + hunk.old_len)
-            if hidden:
-                raise RedactedLine(change.path, hidden[0] + 1)
+        hidden = self._redaction.within(caller, change.moved_from or change.path, before, change.hunks)
+        if hidden:
+            raise RedactedLine(change.path, hidden[0] + 1)
 
 
 def _before(change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> Document | None:
