@@ -25,6 +25,9 @@ _POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working|[0-9]{4}-[0-9]{
 _NOT_KEPT = ("request_id", "approver", "new_code")
 """It is in the envelope; of a secret not even the length is kept."""
 
+REVIEWER = "reviewer:"
+"""What the names of the reviewers that the policy lists begin with, when they act."""
+
 LONGEST = 2000
 """Characters of one text; more is no path."""
 

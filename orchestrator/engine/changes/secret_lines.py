@@ -11,11 +11,8 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.redact import MARKER, secrets
-from orchestrator.engine.caller import Caller
+from orchestrator.engine.caller import REVIEWER, Caller
 from orchestrator.engine.redaction import Redaction
-
-REVIEWER = "reviewer:"
-"""One that the policy names: in its answer the markers that it was sent are the secrets again."""
 
 MOST_FLAGGED = 5
 """Lines that a warning names."""
@@ -36,6 +33,7 @@ class SecretLines:
                 continue
             before = _before(change, facts)
             brought = [(n, after.lines[n]) for n in _brought(change, after)]
+            # of a reviewer's answer the markers that it was sent are the secrets again
             if self._redaction.level(caller) is not None and not caller.agent.startswith(REVIEWER):
                 self._check_shown(caller, change, before)
                 _check_markers(change, before, brought)

@@ -22,7 +22,7 @@ from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import LineMerge, Merged
-from orchestrator.engine.caller import Call, Caller, ChangeRequest
+from orchestrator.engine.caller import REVIEWER, Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.open_conflicts import answer_of, side, sides_of
 from orchestrator.engine.services import Services
@@ -199,7 +199,7 @@ class Proposals:
 def reviewer_caller(name: str) -> Caller:
     """Whose changes those of a reviewer are."""
     return Caller(
-        agent=AgentName(f"reviewer:{name}"),
+        agent=AgentName(REVIEWER + name),
         agent_class="review",
         session=SessionId(f"review-{name}"),
         transport="daemon",
