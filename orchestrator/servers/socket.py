@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from collections import Counter
@@ -33,6 +34,9 @@ PREAMBLE_TIMEOUT_S = 30.0
 SILENT_PART = 4
 """One in so many of the file descriptors is for connections that have sent no preamble yet."""
 
+SPARE_PART = 8
+"""One in so many of them is left to the calls of those who are connected: a crowd that comes takes none of these."""
+
 MOST_OF_AGENT = 256
 """Connections that one agent has at once; each may have calls waiting, so that this bounds what waits for it."""
 
@@ -40,7 +44,7 @@ UNREAD_S = 300.0
 """A caller that takes nothing of an answer for so long is cut off. A feed of events waits: a pager may hold it up."""
 
 BREATH_S = 0.2
-"""How long no connection is accepted where the system has no descriptor for one more."""
+"""How long no connection is accepted where no descriptor is left for one more."""
 
 _PREAMBLE = msgspec.json.Decoder(f.Preamble)
 _ENCODER = msgspec.json.Encoder()
@@ -74,12 +78,13 @@ class SocketServer:
             waiting = False
             while True:
                 try:
+                    _leave_spare(listener)
                     stream = await listener.accept()
                 except anyio.ClosedResourceError:
                     return
-                except anyio.BrokenResourceError as error:  # its cause names what the system lacks
+                except (anyio.BrokenResourceError, OSError) as error:  # the cause names what the system lacks
                     if not waiting:
-                        self._log.error("no more callers can be let in for now", error=str(error.__cause__))
+                        self._log.error("no more callers can be let in for now", error=str(error.__cause__ or error))
                     waiting = True
                     await anyio.sleep(BREATH_S)
                 else:
@@ -240,6 +245,18 @@ class SocketServer:
             await lines.send(await self._dispatcher.answer(caller, request, lines))
         finally:
             open_calls.close(number)
+
+
+def _leave_spare(listener: SocketListener) -> None:
+    """Raises OSError where one more connection would take a descriptor that is spared; it would take the lowest."""
+    listening = listener.extra(SocketAttribute.raw_socket).fileno()
+    if listening < 0:
+        return  # it is closed, which accepting finds
+    lowest = os.dup(listening)
+    os.close(lowest)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if lowest >= most - most // SPARE_PART:
+        raise OSError(errno.EMFILE, f"the last {most - lowest} of {most} descriptors are for callers that are here")
 
 
 def import_mcp() -> None:
