@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Literal
 
 import msgspec
@@ -67,10 +67,11 @@ class Administration:
         recovery: Recovery,
         watching: Watching,
         verification: Verification,
+        expire: Callable[[], Awaitable[object]],
     ) -> None:
         self._s, self._effects, self._gate, self._facts, self._leases = services, effects, gate, facts, leases
         self._importer, self._recovery, self._watching = importer, recovery, watching
-        self._verification, self._policies = verification, policies
+        self._verification, self._policies, self._expire = verification, policies, expire
 
     async def status(self, caller: Caller, call: Call, params: p.Params) -> a.StatusInfo:
         pending = self._s.state.pending
@@ -216,6 +217,7 @@ class Administration:
             raise VersionUnknown(f"there is no agent {params.name}", hint="`orchestrator agent list` shows them.")
         event = AgentRevoked(name=AgentName(params.name))
         await self._s.notes.append(caller.origin(call), (f"agent:{params.name}", event))
+        await self._expire()  # so that nobody is asked for a yes to what it waits for
         return r.Done(message=f"{params.name} may not call any more")
 
     async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> a.Agents:

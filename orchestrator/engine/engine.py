@@ -137,6 +137,7 @@ class Engine:
             recovery=self._recovery,
             watching=self._watching,
             verification=self._verification,
+            expire=self._approvals.expire,
         )
         policy = PolicyService(services, policy_keeper, gate)
         handlers = handlers_of(

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.reviewer_servers import follow
 
 pytestmark = pytest.mark.anyio
 
@@ -61,13 +62,19 @@ async def test_what_is_to_be_deleted_is_gone_already(daemon: RunningDaemon) -> N
 
 async def test_the_agent_that_asked_is_revoked(daemon: RunningDaemon) -> None:
     code = await daemon.make_approver()
-    async with daemon.client() as person:
+    async with daemon.client("alice") as alice, daemon.client() as person:
         token = (await person.agent_add("eve", approver=code)).token
         async with daemon.client("eve", token=token) as eve:
             asked = (await eve.write_file("Makefile", "all:\n", mode="create")).approval or ""
+        others = (await alice.write_file("GNUmakefile", "all:\n", mode="create")).approval
         await person.agent_revoke("eve", approver=code)
-        late = await person.approve(asked, approver=code, unseen=True)
-        assert (late.status, "eve was revoked" in late.message) == ("dropped", True)
+        assert [item.approval for item in (await person.approvals_list()).approvals] == [others]
+        with pytest.raises(RemoteError) as late:
+            await person.approve(asked, approver=code, unseen=True)
+        assert late.value.code == "approval_closed"
+        assert "eve was revoked after it had asked" in late.value.message
+        (why,) = await follow(person, "approval_expired")
+        assert (why["cause"], why["approval"]) == ("agent_revoked", int(asked[1:]))
     assert not (daemon.workspace / "Makefile").exists()
 
 

@@ -78,8 +78,9 @@ async def test_a_read_that_it_waits_for_is_not_granted_nor_shown(base: Path) -> 
                     await anyio.lowlevel.checkpoint()
                     await carol.session_status()  # sent after it, on the same connection: so it is under way
                     await person.agent_revoke("carol", approver=code)
-                    answer = await person.approve(number, unseen=True, approver=code)
-                    assert answer.status == "dropped"
+                    assert not (await person.approvals_list()).approvals
+                    closed = await refused(person.approve(number, unseen=True, approver=code))
+                    assert (closed.code, "carol was revoked" in closed.message) == ("approval_closed", True)
                 assert ended == ["unauthorised"]
 
 

@@ -140,11 +140,11 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     via: AgentName | None = None  # as above
 
 
-ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "conflict", "error"]
+ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "agent_revoked", "conflict", "error"]
 
 
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
-    """The request is void: its time ran out, its base moved, or policy changed its mind."""
+    """The request is void: its time ran out, its base moved, policy changed its mind, or its agent was revoked."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("expired",)
 

@@ -58,7 +58,7 @@ class ApprovalService:
             if approval.request.expires_at <= now:
                 await self._expire_due(approval, "timeout")
             elif self._revoked(approval):
-                await self._expire_due(approval, "policy_changed", f"{approval.agent} was revoked after it had asked")
+                await self._expire_due(approval, "agent_revoked")
             else:
                 unseen = check_seen(approval, caller, unseen=params.unseen and caller.is_person)
                 until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
@@ -87,14 +87,15 @@ class ApprovalService:
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
-        """Expire what is due; the ms at which the next one will be, None if nothing has an end."""
+        """Expire what is due or whose agent was revoked; the ms at which the next is due, if any has an end."""
         now = self._s.clock.now_ms()
         for approval in self._s.state.pending.expiring():
-            if approval.due is not None and approval.due <= now:
+            due = approval.due is not None and approval.due <= now
+            if due or self._revoked(approval):
                 async with self._s.locks.alone(item.path for item in approval.request.paths):
                     present = self._s.state.pending.approval(approval.seq)
                     if present is not None and present.state == approval.state:
-                        await self._expire_due(approval, "timeout")
+                        await self._expire_due(approval, "timeout" if due else "agent_revoked")
         return min((item.due for item in self._s.state.pending.expiring() if item.due is not None), default=None)
 
     async def resume(self) -> None:
@@ -115,7 +116,7 @@ class ApprovalService:
             await self._expire_due(approval, "policy_changed", denial.message)
             return
         if self._revoked(approval):  # before it was carried out, where a crash came between
-            await self._expire_due(approval, "policy_changed", f"{author.agent} was revoked after it had asked")
+            await self._expire_due(approval, "agent_revoked")
             return
         conflict = self._s.state.pending.conflict(request.provenance.resolves or 0)
         if conflict is not None and conflict.state != "open":
@@ -249,6 +250,8 @@ class ApprovalService:
         await self._s.journal.append(AppendBatch(events, self._origin(approval), new_blobs(plan)))
 
     async def _expire_due(self, approval: Approval, cause: ExpiryCause, message: str = "") -> None:
+        if cause == "agent_revoked":
+            message = f"{approval.agent} was revoked after it had asked"
         event = ApprovalExpired(approval=approval.seq, cause=cause, message=message)
         await self._s.notes.append(self._origin(approval), (approval.stream, event))
 
