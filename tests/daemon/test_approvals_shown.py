@@ -42,6 +42,8 @@ async def test_created_files_are_shown_with_every_line(daemon: RunningDaemon) ->
         parts = created.split("--- ")[1:]
         expected = "".join(f"{head}--- {part}" for head, part in zip(heads, parts, strict=True))
         assert await shown(person, asked) == expected
+        done = await person.approve(asked, approver=await daemon.make_approver())
+        assert done.message == f"apply_patch: a.py, conftest.py are at {done.version_id}"
 
 
 async def test_a_folder_that_goes_is_shown_with_all_its_files(daemon: RunningDaemon) -> None:

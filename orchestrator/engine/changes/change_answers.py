@@ -318,7 +318,8 @@ def _applied_message(event: ChangeApplied, version: Seq) -> str:
         names += f" and {len(event.paths) - NAMED_PATHS} more paths"
     accepted = event.provenance.accepted_by
     yes = f", as a reviewer proposed and {accepted} accepted" if accepted is not None else ""
-    return f"{event.provenance.operation}: {names} is at {show(version)}{yes}"
+    verb = "is" if len(event.paths) == 1 else "are"
+    return f"{event.provenance.operation}: {names} {verb} at {show(version)}{yes}"
 
 
 def _how(fit: Fit) -> str:
