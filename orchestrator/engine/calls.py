@@ -40,6 +40,7 @@ from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.engine.shown import ShownAnswers
+from orchestrator.logs import logger
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
@@ -84,6 +85,7 @@ class CallService:
         self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
         self._renames, self._shown = renames, shown
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
+        self._log = logger("engine")
 
     async def answer(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
@@ -125,13 +127,23 @@ class CallService:
                 hint="Say what you would change to the person you work for, or use the tools that read.",
             )
 
-    async def refuse(self, caller: Caller | None, operation: str, error: OrchestratorError) -> None:
-        """Note a call that could not even be read, or a connection of nobody known."""
+    async def refuse(
+        self, caller: Caller | None, operation: str, error: OrchestratorError, call: Call | None = None
+    ) -> None:
+        """Note a call that could not even be read, or failed in the daemon, or a connection of nobody known.
+
+        The journal may be what failed: then the log says so, and the caller is told what it would be told anyhow.
+        """
+        origin, stream = Origin(), "transport"
+        if caller is not None:
+            origin, stream = caller.aside(call) if call is not None else caller.origin(), f"session:{caller.session}"
+            self._s.redaction.refusal(caller, error)
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
-        origin, stream = (
-            (caller.origin(), f"session:{caller.session}") if caller is not None else (Origin(), "transport")
-        )
-        await self._s.notes.note(origin, (stream, event))
+        try:
+            await self._s.notes.note(origin, (stream, event))
+        except Exception:  # noqa: BLE001  # whatever it is, it must not take the place of the error that is told
+            self._log.exception("a refusal is not in the journal", operation=event.operation, code=error.code)
+        error.journalled = True
 
     async def _once(self, caller: Caller, call: Call) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""

@@ -16,7 +16,7 @@ from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError, Unauthorised
-from orchestrator.core.system_errors import refusal_in
+from orchestrator.core.system_errors import leaves, refusal_in
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.elicitations import Elicitations
@@ -88,7 +88,9 @@ class Dispatcher:
         reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
         line = _ENCODER.encode(reply) + b"\n"
         if len(line) > MAX_REPLY_BYTES:
-            return self.failed(request.id, AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES))
+            error = AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES)
+            await self.refuse(caller, request.method, error)
+            return self.failed(request.id, error)
         return line
 
     def room(self, caller: Caller, room: AnswerSpace) -> AnswerSpace:
@@ -126,9 +128,9 @@ class Dispatcher:
             except Unauthorised:
                 raise  # and is told of nothing
             except OrchestratorError as error:
-                error.notices = await noticer.due(caller, most)
+                error.notices = await self._due(caller, request.method, most)
                 raise
-            return result, await noticer.due(caller, most) if due else ()
+            return result, await self._due(caller, request.method, most) if due else ()
 
     @asynccontextmanager
     async def _turn(self, caller: Caller, request: Request, lines: LineStream | None) -> AsyncIterator[None]:
@@ -158,31 +160,42 @@ class Dispatcher:
             scheduler.end(turn)
 
     async def run(self, caller: Caller, request: Request, room: AnswerSpace = UNBOUNDED) -> Any:
-        """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
-        name = request.method
+        """Read and call. Raises OrchestratorError only, and what it raises is in the journal."""
+        name, call = request.method, None
         started_us = self._engine.ticks_us()
         try:
-            try:
-                operation = operation_named(name)
-                parsed = parse_params(operation, request.params)
-            except OrchestratorError as error:
-                await self._engine.calls.refuse(caller, name, error)
-                raise
+            operation = operation_named(name)
+            parsed = parse_params(operation, request.params)
             call = Call(
                 operation=operation, params=parsed, client_call_id=request.call_id, started_us=started_us, room=room
             )
             return await self._engine.calls.answer(caller, call)
-        except OrchestratorError:
-            raise
-        except Exception as error:
-            refused = refusal_in(error, f"{name} was not carried out")
-            if refused is not None:
-                raise refused from error
+        except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know
+            failure = await self._failure(caller, name, error, call)
+            raise failure from (error.__cause__ if failure is error else error)
+
+    async def _due(self, caller: Caller, name: str, room: AnswerSpace) -> tuple[Notice, ...]:
+        """The notices of an answer. Raises as `run`."""
+        try:
+            return await self._engine.stale_read_notifier.due(caller, room)
+        except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know
+            failure = await self._failure(caller, name, error)
+            raise failure from (error.__cause__ if failure is error else error)
+
+    async def _failure(
+        self, caller: Caller, name: str, error: Exception, call: Call | None = None
+    ) -> OrchestratorError:
+        """As it is answered, and noted by now; what nobody foresaw is `internal`."""
+        failure = refusal_in(error, f"{name} was not carried out")
+        if failure is None:
             self._log.exception("call failed", operation=name, agent=caller.agent)
-            raise InternalError(
-                f"{name} failed inside the daemon ({type(error).__name__})",
+            failure = InternalError(
+                f"{name} failed inside the daemon ({type(next(leaves(error))).__name__})",
                 hint="Nothing is lost; the daemon's log has the trace. Please report it.",
-            ) from error
+            )
+        if not failure.journalled:
+            await self._engine.calls.refuse(caller, name, failure, call)
+        return failure
 
     @staticmethod
     def failed(request_id: int | str | None, error: OrchestratorError) -> bytes:

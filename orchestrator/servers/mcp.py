@@ -115,7 +115,9 @@ class McpHandlers:
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
         typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
         if typed > room.bytes or not room.holds(*texts):
-            return _refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
+            too_large = AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes)
+            await self._dispatcher.refuse(caller, name, too_large)
+            return _refused(too_large, room)
         return result
 
 

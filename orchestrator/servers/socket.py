@@ -172,11 +172,8 @@ class SocketServer:
         self._open_of += Counter()  # drops those at zero
 
     async def _turn_away(self, lines: LineStream, error: e.OrchestratorError) -> None:
-        """Note a refusal and send it; where the journal takes no note (a full disk), send that refusal."""
-        try:
-            await self._engine.calls.refuse(None, "connect", error)
-        except e.OrchestratorError as unnoted:
-            error = unnoted
+        """Note a refusal and send it."""
+        await self._engine.calls.refuse(None, "connect", error)
         await lines.send(_ENCODER.encode(f.rejection(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
@@ -215,8 +212,7 @@ class SocketServer:
             assert isinstance(params, f.Subscribe)
             after, events = await self._engine.follow(caller, params)
         except e.OrchestratorError as error:
-            if isinstance(error, e.CallerError | e.ApproverError):
-                await self._dispatcher.refuse(caller, request.method, error)
+            await self._dispatcher.refuse(caller, request.method, error)
             await lines.send(self._dispatcher.failed(request.id, error))
             return following
         await lines.send(_ENCODER.encode(f.Reply(id=request.id, result=f.Subscribed(after=show(after)))) + b"\n")

@@ -1,7 +1,8 @@
 """A daemon whose journal's disk is in trouble while a file says so: `python -m tests.daemon.failing SWITCH …`.
 
 SWITCH holds `full` (no write of the journal finds space), `sync` (every sync fails), or is not there. With
-`--at STEP KIND` it is made when that step is reached; KIND `fill` fills the real disk of SWITCH instead.
+`--at STEP KIND` it is made when that step is reached; KIND `fill` fills the real disk of SWITCH instead, and
+`defect` makes that step raise what nobody foresaw.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks
 from tests.journal.driver import Driver
 from tests.journal.simulated_disk import Call, Disk, Kind, coded, failed
+
+SECRET = "what a trace may quote"
 
 
 class Switched(Disk):
@@ -60,6 +63,8 @@ def main(argv: list[str]) -> int:
             met.append(name)
             if kind == "fill":
                 fill(switch)
+            elif kind == "defect":
+                raise RuntimeError(SECRET)
             else:
                 switch.write_text(kind)
 

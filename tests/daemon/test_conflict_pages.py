@@ -89,6 +89,8 @@ async def test_an_answer_that_is_too_long_is_refused_and_the_connection_lives(da
         with pytest.raises(RemoteError) as refused:
             await person.list_conflicts(conflict=number, max_tokens=10_000_000)
         assert refused.value.code == "answer_too_large"
+        (noted,) = (await person.journal_query(kind="call_refused")).entries
+        assert (noted.event["operation"], noted.event["code"]) == ("list_conflicts", "answer_too_large")
         assert "max_tokens" in refused.value.hint
         assert [info.conflict for info in (await person.list_conflicts()).conflicts] == [number]
 

@@ -117,7 +117,7 @@ class ReadRefused(Refusal, frozen=True, kw_only=True, tag="read_refused"):
 
 
 class CallRefused(Refusal, frozen=True, kw_only=True, tag="call_refused"):
-    """A call that could not be understood, or was not for this caller."""
+    """A call that could not be understood, was not for this caller, or failed in the daemon or on its way back."""
 
 
 class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
