@@ -137,7 +137,6 @@ class CallService:
         origin, stream = Origin(), "transport"
         if caller is not None:
             origin, stream = caller.aside(call) if call is not None else caller.origin(), f"session:{caller.session}"
-            self._s.redaction.refusal(caller, error)
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
         try:
             await self._s.notes.note(origin, (stream, event))

@@ -88,9 +88,9 @@ class Dispatcher:
         reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
         line = _ENCODER.encode(reply) + b"\n"
         if len(line) > MAX_REPLY_BYTES:
-            error = AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES)
-            await self.refuse(caller, request.method, error)
-            return self.failed(request.id, error)
+            too_large = AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES)
+            await self.refuse(caller, request.method, too_large)
+            return self.failed(request.id, too_large)
         return line
 
     def room(self, caller: Caller, room: AnswerSpace) -> AnswerSpace:
