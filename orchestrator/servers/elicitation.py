@@ -92,13 +92,9 @@ class Elicitor:
         self, params: types.CallToolRequestParams, caller: Caller, request: Request, respond: Respond
     ) -> Answered:
         """The call again, with what the client made of the question."""
-        try:
-            approval, number = await self._dispatcher.elicitations.opened(
-                caller, params.request_state or "", _call_digest(params)
-            )
-        except OrchestratorError as error:
-            await self._dispatcher.refuse(caller, request.method, error)
-            raise
+        approval, number = await self._dispatcher.elicitations.opened(
+            caller, params.request_state or "", _call_digest(params)
+        )
         response = (params.input_responses or {}).get(KEY)
         result = response if isinstance(response, types.ElicitResult) else None
         _, warning = await self._decide(caller, approval, number, result, result.action if result else "failed")

@@ -153,10 +153,7 @@ class HttpServer:
             except e.RateLimited as limited:
                 error = limited
         if not error.journalled:
-            try:
-                await self._engine.calls.refuse(caller, "connect" if caller is None else "?", error)
-            except e.OrchestratorError as unnoted:  # a full disk
-                error = unnoted
+            await self._engine.calls.refuse(caller, "connect" if caller is None else "?", error)
         raise error
 
 

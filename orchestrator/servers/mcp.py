@@ -99,14 +99,14 @@ class McpHandlers:
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
-                error = UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
-                await self._dispatcher.refuse(caller, name, error)
-                raise error
+                raise UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
             respond = partial(self._dispatcher.respond, caller, lines=client.lines, room=room.at_most(most))
             answered = await self._elicitor.answer(context, params, caller, request, respond, client.gone)
         except OrchestratorError as error:
+            if not error.journalled:
+                await self._dispatcher.refuse(caller, name, error)
             return _refused(error, room)
         if isinstance(answered, types.InputRequiredResult):
             return answered

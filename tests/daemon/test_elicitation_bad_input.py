@@ -133,6 +133,22 @@ async def test_a_newer_question_takes_the_place_of_one(asking: RunningDaemon) ->
         assert (await alice.answer(new))["status"] == "applied"
 
 
+@pytest.mark.parametrize("how", ["agent_rotate", "agent_revoke"])
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_no_client_answers_for_a_token_that_is_good_no_more(asking: RunningDaemon, how: str, action: str) -> None:
+    code, token = await asking.make_approver(), await token_of(asking, "alice")
+    async with by_hand(asking, token=token) as alice, asking.client() as person:
+        state = (await alice.ask()).request_state
+        await getattr(person, how)("alice", approver=code)
+        answer = ElicitResult(action=action, content={"decision": "approve"})  # type: ignore[arg-type]
+        assert (await alice.answer(state, answer))["code"] == "unauthorised"
+        assert not (await person.journal_query(kind="elicitation_answered")).entries
+        (refused,) = (await person.journal_query(kind="call_refused")).entries
+        assert (refused.agent, refused.event["code"]) == ("alice", "unauthorised")
+        assert len((await person.approvals_list()).approvals) == (how == "agent_rotate")
+    assert not (asking.workspace / "ci").exists()
+
+
 async def test_the_seal_holds_after_a_restart(asking: RunningDaemon) -> None:
     async with by_hand(asking) as alice:
         state = (await alice.ask()).request_state

@@ -74,7 +74,11 @@ class Elicitations:
         return Question(approval, question, _message(caller, info), info.shown_whole, with_code)
 
     async def close(self, caller: Caller, approval: Seq, question: Seq, action: ElicitationAction) -> bool:
-        """Note what its client made of a question; False where that was answered before, or asked anew."""
+        """Note what its client made of a question; False where that was answered before, or asked anew.
+
+        Raises Unauthorised for the client of an agent that may not call any more.
+        """
+        self._s.permissions.check_open(caller)
         request, person = self._s.state.pending.approval(approval), person_before(caller)
         if request is None or self._open(person, approval) != question:
             return False
