@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
+import anyio
 import msgspec
 
 from orchestrator.api import results as r
@@ -71,9 +72,10 @@ class ApprovalService:
                     via=caller.via,
                 )
                 wider = [(stream_of(grant), grant) for grant in await self._grants.wanted(caller, params, approval)]
-                added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
-                if not approval.of_read:
-                    await self._apply(approval)
+                with anyio.CancelScope(shield=True):  # a call that is cancelled takes no yes back
+                    added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
+                    if not approval.of_read:
+                        await self._apply(approval)
         await self._recheck_beside(approval)
         answer = await self._answers.of(approval.seq, shows=partial(self.inbox.shows, caller))
         given = tuple(show(recorded.seq) for recorded in added)
