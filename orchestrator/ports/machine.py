@@ -53,7 +53,7 @@ OWNER: ContextVar[str] = ContextVar("owner", default="")
 """For whom the present task works: the agent whose call it is, nobody for the daemon itself. Owners take turns."""
 
 LIMIT_S = 10.0
-"""For one piece of work."""
+"""Of processor time, for one piece of work: how busy the machine is decides nothing."""
 
 
 class Workers(Protocol):

@@ -1,4 +1,4 @@
-"""The main loop of a worker process, with limits on time and memory per job.
+"""The main loop of a worker process, with limits on processor time and memory per job.
 
 Two kinds of work are kept out of the daemon. Grammars are C code that a crafted text can crash (128,000 times `- `
 does it to YAML's) or hold up for minutes, with the interpreter lock held. And a merge, a diff or a fuzzy search of
@@ -27,7 +27,7 @@ SPENT_BYTES = 256 << 20
 """A worker that holds more after a job ends, so that the memory is given back."""
 
 JOB = struct.Struct(">dQ")
-"""Before a job, which is a pickled call: its limit in seconds, and its length."""
+"""Before a job, which is a pickled call: its limit in seconds of processor time, and its length."""
 
 ANSWER = struct.Struct(">?Q")
 """Before an answer: whether the worker ends after it, and its length."""
@@ -38,9 +38,10 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     while head := jobs.read(JOB.size):
         limit_s, count = JOB.unpack(head)
         job = jobs.read(count)
-        signal.setitimer(signal.ITIMER_REAL, limit_s)  # its signal ends the process, also inside C code
+        # Its signal ends the process, also inside C code; what others do on the machine does not count.
+        signal.setitimer(signal.ITIMER_PROF, limit_s)
         answer = called(job)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         del job
         answers.write(ANSWER.pack(_held_bytes() > SPENT_BYTES, len(answer)) + answer)
         answers.flush()

@@ -29,7 +29,8 @@ WORKERS = 2
 OF_ONE = 1
 """Workers of one owner, so that nobody else's work waits for all that one has."""
 
-_GRACE_S = 5.0
+_GRACE_S = 30.0
+"""For a worker to start and take a job, and beyond a job's processor time: a busy machine shares its processors out."""
 
 
 class WorkerDied(Exception):

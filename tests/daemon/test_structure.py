@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
@@ -227,6 +228,9 @@ async def test_a_text_that_crashes_its_grammar_does_not_harm_the_daemon(daemon: 
         await alice.edit_file("shop.py", [Replacement(symbol="main", content="def main(): ...\n")])
         (worker,) = parse_workers(daemon)
         os.kill(worker, signal.SIGKILL)
+        with anyio.fail_after(60):
+            while Path(f"/proc/{worker}").exists():  # until the daemon knows that it ended
+                await alice.session_status()
         answer = await alice.edit_file("shop.py", [Replacement(symbol="main", content="def main():\n    return 7\n")])
         assert answer.status == "applied"
         (again,) = parse_workers(daemon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import SearchNotFound
@@ -29,6 +30,11 @@ def for_ever() -> None:
 
 def in_c_for_ever() -> int:
     return sum(range(10**13))
+
+
+def idle(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
 
 
 def fill(count: int) -> int:

@@ -63,6 +63,11 @@ async def test_work_beyond_the_limits_is_an_error_and_costs_one_worker(
     assert await pool.run(efforts.pid) != first
 
 
+async def test_time_that_others_have_the_processor_does_not_count(pool: WorkerPool) -> None:
+    first = await pool.run(efforts.pid)
+    assert await pool.run(partial(efforts.idle, 0.4), limit_s=0.2) == first
+
+
 async def test_a_worker_that_has_grown_gives_its_memory_back(pool: WorkerPool) -> None:
     assert await pool.run(partial(efforts.grow, 300 << 20)) not in pool.free_pids
     small = await pool.run(partial(efforts.grow, 1 << 20))
