@@ -20,7 +20,10 @@ SHOWN = '\n[[profile]]\nname = "shown"\nagents = ["class:cloud"]\nredaction = "o
 
 
 class Backed(RunningDaemon):
-    """A daemon that was handed a key, and that has a folder of plugins on its path."""
+    """A daemon that was handed a key, and that has a folder of plugins on its path; its clock can be put forward."""
+
+    def __init__(self, base: Path) -> None:
+        super().__init__(base, module=("-m", "tests.daemon.clocked", str(base)))
 
     @property
     def env(self) -> dict[str, str]:

@@ -22,6 +22,7 @@ from orchestrator.engine.services import Services
 from orchestrator.logs import start_logging
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest
 from orchestrator.workspace.disk import ignore_lease_breaks
+from tests.daemon.clocked import put_forward
 
 
 class Act(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,6 +87,7 @@ def main(argv: list[str]) -> int:
     ignore_lease_breaks()
     daemon = ReviewedDaemon(config)
     daemon.script = Path(argv[0])
+    put_forward(daemon.script.parent)
     return serve(daemon)
 
 

@@ -13,17 +13,20 @@ import msgspec
 from orchestrator.api.conflicts import ConflictInfo
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
+from tests.daemon.clocked import passes
 from tests.daemon.daemon_process import RunningDaemon
 
 PATIENCE_S = 30.0
 ENOUGH_S = 240.0
 """For a whole chain of reviewers, each a program that takes seconds to start on a busy machine."""
+LONG_S = 3600
+"""The deadline of every review: longer than any machine is slow. `overdue` puts the clock past it."""
 OPEN = 'name = "open"\ndefault = "allow"\n'
 
 
-def route(*reviewers: str, accept: str = "auto", deadline_s: int = 60) -> str:
+def route(*reviewers: str, accept: str = "auto") -> str:
     named = ", ".join(f'"{name}"' for name in reviewers)
-    return f'[[route]]\nreviewers = [{named}]\naccept = "{accept}"\ndeadline_s = {deadline_s}\n'
+    return f'[[route]]\nreviewers = [{named}]\naccept = "{accept}"\ndeadline_s = {LONG_S}\n'
 
 
 class Reviewed(RunningDaemon):
@@ -79,6 +82,12 @@ async def follow(person: FileAccess, kind: str, seen: int = 1) -> list[dict[str,
                 if len(found) >= seen:
                     return found
     raise AssertionError
+
+
+async def overdue(daemon: RunningDaemon, alice: FileAccess) -> None:
+    """Whoever was asked by now is late."""
+    passes(daemon.base, LONG_S)
+    assert (await alice.write_file("later.txt", "later\n", mode="create")).status == "applied"
 
 
 async def one(person: FileAccess) -> ConflictInfo:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from tests.daemon.backed import LINES, SHOWN, backed, kept, model, program
-from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, conflict, final, follow, route
+from tests.daemon.reviewer_servers import OPEN, PATIENCE_S, SETTLED, conflict, final, follow, overdue, route
 from tests.extensions.packages import PLUGINS, put, put_shipped
 from tests.review.conflicts import SECRET
 from tests.review.reviewers import KEY
@@ -39,9 +39,11 @@ async def test_a_person_in_the_chain_resolves_it_in_time(base: Path) -> None:
 
 
 async def test_a_person_who_does_not_come_is_not_waited_for(base: Path) -> None:
-    with backed(base, HUMAN + program("clerk") + route("ada", "clerk", deadline_s=2)) as daemon:
+    with backed(base, HUMAN + program("clerk") + route("ada", "clerk")) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await conflict(alice, bob)
+            await follow(person, "review_requested")
+            await overdue(daemon, alice)
             assert (await final(bob, number)).status == "applied"
             assert (await follow(person, "review_failed"))[0]["code"] == "reviewer_timeout"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from anyio import to_thread
 
@@ -21,6 +20,7 @@ from tests.daemon.reviewer_servers import (
     final,
     follow,
     one,
+    overdue,
     reviewed,
     route,
 )
@@ -80,10 +80,12 @@ async def test_a_person_accepts_what_a_reviewer_proposes(base: Path) -> None:
     ],
 )
 async def test_a_reviewer_that_comes_to_nothing_hands_on(base: Path, first: dict[str, Any], why: str | None) -> None:
-    policy = route("quick", "careful", deadline_s=1 if first.get("hangs") else 60)
-    with reviewed(base, policy, {"quick": [first], "careful": [BOTH]}) as daemon:
+    with reviewed(base, route("quick", "careful"), {"quick": [first], "careful": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await conflict(alice, bob)
+            if first.get("hangs"):
+                await follow(person, "review_requested")
+                await overdue(daemon, alice)
             assert (await final(bob, number)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             assert [item["reviewer"] for item in daemon.asked()] == ["quick", "careful"]
@@ -111,14 +113,15 @@ async def test_a_late_answer_is_noted_and_ignored(base: Path) -> None:
     pipe = base / "late"
     os.mkfifo(pipe)
     late = {"verdict": "proposed", "after": str(pipe)}
-    with reviewed(base, route("slow", "quick", deadline_s=4), {"slow": [late], "quick": [BOTH]}) as daemon:
+    with reviewed(base, route("slow", "quick"), {"slow": [late], "quick": [BOTH]}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await conflict(alice, bob)
-            await follow(person, "review_failed")
+            await follow(person, "review_requested")
+            await overdue(daemon, alice)
+            assert (await follow(person, "review_failed"))[0]["code"] == "reviewer_timeout"
             await to_thread.run_sync(pipe.write_bytes, b"now")
             assert (await final(bob, number)).status == "applied"
-            with anyio.fail_after(60):
-                answers = await follow(person, "review_answered", 2)
+            answers = await follow(person, "review_answered", 2)
             assert {(item["reviewer"], bool(item.get("ignored"))) for item in answers} == {
                 ("slow", True),
                 ("quick", False),
@@ -266,7 +269,8 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
     ],
 )
 async def test_the_check_command_decides(base: Path, command: str, says: str | None) -> None:
-    policy = route("quick") + f"[checks]\ncommand = {command}\ntimeout_s = {1 if says and 'not done' in says else 30}\n"
+    timeout_s = 1 if says and "not done" in says else 600
+    policy = route("quick") + f"[checks]\ncommand = {command}\ntimeout_s = {timeout_s}\n"
     hidden = '[[rule]]\nname = "h"\nagents = ["*"]\nactions = ["read"]\npaths = ["hidden.txt"]\n'
     hidden += 'verdict = "deny"\nreason = "secret"\n'
     with reviewed(base, hidden + policy, {"quick": [BOTH]}) as daemon:
