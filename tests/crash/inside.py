@@ -133,6 +133,7 @@ class Inside:
 
     async def agrees(self) -> None:
         """Disk, journal and projections say the same."""
+        await self.idle()
         report = await self.person.workspace_check()
         assert report.ok, report.differences
         replayed = await self.person.replay_check()

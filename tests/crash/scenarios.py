@@ -260,6 +260,7 @@ class Ground(RunningDaemon):
         finally:
             assert self.stop() == 0, self.log[-4000:]
         assert "Traceback" not in self.log, self.log[-4000:]
+        assert self.temps() == []  # some are unlinked after the answer, all of them before the end
 
     def contents(self, operation: Operation) -> dict[str, str | None]:
         """What stands at every path that the operation touches."""
@@ -288,7 +289,6 @@ class Ground(RunningDaemon):
             assert verified.ok, verified.problems
             rebuilt = await person.journal_rebuild()
             assert rebuilt.ok, rebuilt.first_difference
-        assert self.temps() == []
 
 
 def content(path: Path) -> str | None:

@@ -115,6 +115,7 @@ async def test_no_edit_is_lost(daemon: RunningDaemon, edits: int) -> None:
         assert (await person.journal_verify()).ok
         rebuilt = await person.journal_rebuild()
         assert rebuilt.ok, rebuilt.first_difference
+    assert daemon.stop() == 0  # what goes on after an answer is done by then
     assert not list(daemon.workspace.glob(".orchestrator-*"))
 
 
