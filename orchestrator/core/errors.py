@@ -347,8 +347,8 @@ class TextTooCostly(
 
     def __init__(self, limit_s: float) -> None:
         super().__init__(
-            f"comparing or searching the text took over {limit_s:g} s of processor time, or more memory than one call may have; "
-            "nothing was changed",
+            f"comparing or searching the text took over {limit_s:g} s of processor time, "
+            "or more memory than one call may have; nothing was changed",
             details={"limit_s": limit_s},
         )
 
