@@ -91,6 +91,7 @@ LIST_CONFLICTS = Operation(
     ListConflicts,
     Conflicts,
     "The changes that could not be applied and wait: base, current and proposed content of each.",
+    opens_session=False,
     command="conflicts list",
 )
 

@@ -82,6 +82,7 @@ BLAME = Operation(
     BlameAnswer,
     "Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
     shape="text",
+    opens_session=False,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
     command="blame",
 )
@@ -92,6 +93,7 @@ CHANGES_SINCE = Operation(
     Changes,
     "What changed after a version, oldest first: path, kind, who, how many lines. "
     "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
+    opens_session=False,
     weight="tree",
     raises=(e.VersionUnknown, e.ParameterInvalid),
     command="since",

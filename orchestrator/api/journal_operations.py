@@ -79,6 +79,7 @@ JOURNAL_QUERY = Operation(
     JournalQuery,
     JournalPage,
     "Events of the journal, newest first: your own session's, more where policy says so; all for a person.",
+    opens_session=False,
     raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     command="journal query",
 )

@@ -67,6 +67,7 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
     operator_only: bool = False  # socket and CLI only, never a tool
+    opens_session: bool = True  # a person's opens with it; False: it only looks something up, and shows no lines
     reviewers: bool = False  # of an operator's: agents of class review may call it, where policy lets them
     inline: bool = False  # short: answered before the next line of its connection is read
     unmetered: bool = False  # a budget that is spent does not refuse it
@@ -97,6 +98,7 @@ class OperatorOperation(Operation[Given, P, R], Generic[Given, P, R], frozen=Tru
     """One of the socket and the command line only: no tool offers it, and agents are refused."""
 
     operator_only: bool = True
+    opens_session: bool = False
 
 
 AnyOperation = Operation[..., Any, Any]

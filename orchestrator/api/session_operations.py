@@ -275,6 +275,7 @@ STALE_READERS = Operation(
     StaleReadersAnswer,
     "Sessions that read lines of a file which others have changed since, with "
     "the version and the lines that each one saw.",
+    opens_session=False,
     raises=(*PATHS, e.Denied, e.ApprovalRequired),
     command="readers",
 )

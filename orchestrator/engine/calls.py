@@ -99,7 +99,7 @@ class CallService:
             if not call.operation.operator_only:
                 self._s.check_in_place()
             await self._s.permissions.learn_task(caller.session)
-            if call.operation.writes or not call.operation.operator_only:
+            if call.operation.writes or call.operation.opens_session:
                 await self._lifecycle.begin(caller)
             with self._shown.following(call):
                 result = await (self._once if call.request_id is not None else self._handle)(caller, call)

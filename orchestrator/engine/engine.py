@@ -285,5 +285,4 @@ class Engine:
 
     async def follow(self, caller: Caller, params: Subscribe) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
         """Where a feed starts, and its events from there on, without end. Raises as `Follower.follow`."""
-        await self.lifecycle.begin(caller)
         return await self._follower.follow(caller, params, partial(self.calls.check_authorized, caller))

@@ -252,7 +252,7 @@ class SessionLifecycle:
     async def begin(self, caller: Caller) -> None:
         """Note that a session opened, or was resumed, before its first own event.
 
-        What people only look up about the daemon (its status, what waits) is no work in a session.
+        What people only look up (the daemon's status, what waits, logs and lists) is no work in a session.
         """
         event = self._connected.pop(caller.session, None)
         if event is not None:

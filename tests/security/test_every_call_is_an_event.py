@@ -294,6 +294,38 @@ def test_polling_leaves_one_event_for_each_thing_that_it_shows(daemon: RunningDa
         assert [event["called"] for event in events.after(head) if event["called"]][-1] == "approvals_list"
 
 
+LOOKS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("journal_query", {}),
+    ("file_history", {"path": "a.txt"}),
+    ("blame", {"path": "a.txt"}),
+    ("list_files", {}),
+    ("find_files", {"glob": "*.txt"}),
+    ("file_info", {"path": "a.txt"}),
+    ("changes_since", {"version": "@0"}),
+    ("stale_readers", {"path": "a.txt"}),
+    ("list_conflicts", {}),
+    ("subscribe", {}),
+)
+
+
+def test_a_persons_look_opens_no_session_and_lines_do(daemon: RunningDaemon) -> None:
+    events = Events(daemon)
+    with Line(daemon.socket, agent="alice") as alice:
+        alice.done("edit_file", path="a.txt", changes=SEARCH)
+        head = events.head()
+        for operation, parameters in LOOKS:
+            with Line(daemon.socket, person=True) as person:
+                person.done(operation, **parameters)
+        found = events.after(head)
+        assert not [event for event in found if event["tag"].startswith("session_")]
+        assert len(found) == len(LOOKS)
+        with Line(daemon.socket, person=True) as person:
+            person.done("read_file", path="a.txt")
+            person.done("file_info", path="a.txt")
+            tags = [event["tag"] for event in events.after(head + len(found))]
+            assert tags == ["session_opened", "file_read", "metadata_read"]
+
+
 def test_a_diff_of_the_tree_is_one_event(daemon: RunningDaemon) -> None:
     events = Events(daemon)
     with Line(daemon.socket, agent="alice") as alice:
