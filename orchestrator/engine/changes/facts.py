@@ -225,7 +225,10 @@ class RenameTracker:
         """Let a refusal say where the file was moved to, if that is why it is not there."""
         if type(error) is not FileNotFound or "moved_to" in error.details:
             return
-        followed = await self.follow(caller, WorkspacePath(error.details["path"]))
+        try:
+            followed = await self.follow(caller, WorkspacePath(error.details["path"]))
+        except PathError:  # what is there by now is refused for itself, and no reason to lose this refusal
+            return
         if followed is not None:
             error.message += f"; it was moved to {followed.path} at {show(followed.at)}"
             error.details = {**error.details, "moved_to": followed.path, "moved_at": show(followed.at)}
