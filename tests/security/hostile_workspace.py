@@ -168,13 +168,12 @@ class HostileWorkspace:
 
     def refusals_since(self, mark: int) -> list[dict[str, Any]]:
         """The refusal events behind this one, oldest first."""
-        found = [
-            entry
-            for kind in REFUSALS
-            for entry in self.person.done("journal_query", kind=kind, limit=50).get("entries", ())
-            if int(entry["seq"].removeprefix("@")) > mark
-        ]
-        return sorted(found, key=lambda entry: int(entry["seq"].removeprefix("@")))
+        found, after, more = list[dict[str, Any]](), f"@{mark}", True
+        while more:
+            page = self.person.done("journal_export", after=after)
+            found += map(json.loads, page.get("text", "").splitlines())
+            after, more = page.get("after", after), page.get("more", False)
+        return [entry for entry in found if entry["kind"] in REFUSALS]
 
     def snapshot(self) -> dict[str, object]:
         """Everything in and beside the workspace; not the daemon's temporary files and its mark, which come and go."""

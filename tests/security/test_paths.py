@@ -1,4 +1,7 @@
-"""Paths that lead out, or have no spelling: FAULTS rows 1 to 18, and its names."""
+"""Paths that lead out, or have no spelling: FAULTS rows 1 to 18, and its names.
+
+`test_attacks_by_transport.py` tries each wrong spelling through every operation; here is what is left to see.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,6 @@ WRITES: dict[str, Callable[[str], Params]] = {
 }
 CREATES: dict[str, Callable[[str], Params]] = {
     "write_file": lambda path: {"path": path, "content": "x\n", "mode": "create"},
-    "apply_patch": lambda path: {"path": path, "patch": "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"},
     "create_directory": lambda path: {"path": path},
     "move_file": lambda path: {"source": "a.txt", "destination": path},
 }
@@ -64,31 +66,6 @@ SPELT_WRONG = [
 
 def spelt(hostile: HostileWorkspace, path: str) -> str:
     return path.replace("{twin}", str(hostile.twin)).replace("{work}", str(hostile.work))
-
-
-@pytest.mark.parametrize("operation", READS)
-@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_reading(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
-    hostile.refused(operation, code, **READS[operation](spelt(hostile, path)))
-
-
-@pytest.mark.parametrize("operation", WRITES)
-@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_writing_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
-    hostile.refused(operation, code, **WRITES[operation](spelt(hostile, path)))
-
-
-@pytest.mark.parametrize("operation", CREATES)
-@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_creating_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
-    hostile.refused(operation, code, **CREATES[operation](spelt(hostile, path)))
-
-
-@pytest.mark.parametrize("operation", ["list_files", "find_files", "search_content", "file_info"])
-@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_looking_around_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
-    more: dict[str, Any] = {"find_files": {"glob": "*"}, "search_content": {"pattern": "outside"}}.get(operation, {})
-    hostile.refused(operation, code, path=spelt(hostile, path), **more)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class OperationCommand(click.Command):
         about = about or operation.summary
         brief = re.split(r"[.:;]", about, maxsplit=1)[0] + "."
         super().__init__(words or operation.words, help=about, short_help=brief)
-        self._operation, self._run, self._prepare = operation, run, prepare
+        self.operation, self._run, self._prepare = operation, run, prepare
         self._hide, self._defaults, self._options = hide, dict(defaults or {}), options
         self._files, self._flags = files, flags
 
@@ -77,9 +77,9 @@ class OperationCommand(click.Command):
         if not self.params:
             hide = {*NOT_TYPED, *self._hide, *(str(option.name) for option in self._options)}
             made = parameters(
-                self._operation.struct, hide=hide, defaults=self._defaults, files=self._files, flags=self._flags
+                self.operation.struct, hide=hide, defaults=self._defaults, files=self._files, flags=self._flags
             )
-            shared = global_options(agent=not self._operation.takes("agent"))
+            shared = global_options(agent=not self.operation.takes("agent"))
             self.params = sorted([*made, *self._options, *shared], key=lambda each: isinstance(each, click.Option))
         return super().get_params(ctx)
 
@@ -92,16 +92,16 @@ class OperationCommand(click.Command):
                 typed[str(parameter.name)] = text_of(typed[str(parameter.name)])
         if self._prepare is not None:
             self._prepare(settings, typed)
-        given = {name: value for name, value in typed.items() if self._operation.takes(name)}
+        given = {name: value for name, value in typed.items() if self.operation.takes(name)}
         more = {name: value for name, value in typed.items() if name not in given}
         if given.get("path") is not None:
             given["path"] = settings.path(given["path"])
-        if self._operation.takes("approver") and not given.get("dry_run"):
+        if self.operation.takes("approver") and not given.get("dry_run"):
             given["approver"] = settings.approver()
-        params = self._operation.params(**given)
+        params = self.operation.params(**given)
         if self._run is not None:
             return self._run(settings, params, **more)
-        return settings.run(self._operation, params)
+        return settings.run(self.operation, params)
 
 
 def command(operation: AnyOperation, **shape: Any) -> Callable[[Callable[..., int]], OperationCommand]:
