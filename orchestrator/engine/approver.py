@@ -16,7 +16,13 @@ from anyio import to_thread
 from orchestrator.core.errors import ApproverCodeNeeded, ParameterInvalid
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalGranted
-from orchestrator.core.events.sessions import ApproverCodeRefused, ApproverSessionOpened, ApproverSet
+from orchestrator.core.events.sessions import (
+    ApproverCodeRefused,
+    ApproverSessionClosed,
+    ApproverSessionEnd,
+    ApproverSessionOpened,
+    ApproverSet,
+)
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.identities import Identities, WrongCodes
 from orchestrator.core.projections.pending import Pending
@@ -70,7 +76,8 @@ class ApproverGate:
         self._arrivals, self._waiting, self._checking = count(), set[tuple[int, int]](), False
         self._key = entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
-        self._sessions: dict[int, int] = {}  # connection → when the code was last needed, in ticks
+        self._sessions: dict[int, tuple[Caller, int]] = {}  # by connection: whose, and when the code was last needed
+        self._idle: set[int] = set()  # connections on which one ended so, and nothing was asked for since
 
     @property
     def is_set(self) -> bool:
@@ -90,24 +97,38 @@ class ApproverGate:
         """The caller's connection needs no code from now on. Raises ApproverCodeNeeded."""
         await self._check_code(caller, code)
         await self._notes.append(caller.origin(call), (STREAM, ApproverSessionOpened(pid=caller.pid)))
-        self._sessions[caller.connection] = self._clock.ticks_us()
+        self._sessions[caller.connection] = caller, self._clock.ticks_us()
+        self._idle.discard(caller.connection)
 
-    def end_session(self, caller: Caller) -> None:
+    async def end_session(self, caller: Caller) -> None:
         """The connection has ended."""
-        self._sessions.pop(caller.connection, None)
+        self._idle.discard(caller.connection)
+        await self._end("disconnected", caller)
+
+    async def expire(self) -> None:
+        """End the sessions in which nothing was decided for too long."""
+        over_us = self._clock.ticks_us() - IDLE_S * 1_000_000
+        idle = [caller for caller, last_us in self._sessions.values() if last_us < over_us]
+        self._idle.update(caller.connection for caller in idle)
+        await self._end("idle", *idle)
+
+    async def _end(self, cause: ApproverSessionEnd, *callers: Caller) -> None:
+        ended = [caller for caller in callers if self._sessions.pop(caller.connection, None) is not None]
+        for caller in ended:
+            await self._notes.note(caller.origin(), (STREAM, ApproverSessionClosed(cause=cause, pid=caller.pid)))
 
     async def check(self, caller: Caller, code: str | None) -> None:
         """Raises ApproverCodeNeeded unless this is the code, or none was given in an approver session."""
-        last_us, now_us = self._sessions.get(caller.connection), self._clock.ticks_us()
-        if code or last_us is None:
-            await self._check_code(caller, code)
-        elif now_us - last_us > IDLE_S * 1_000_000:
-            del self._sessions[caller.connection]
+        await self.expire()
+        if not code and caller.connection in self._idle:
+            self._idle.discard(caller.connection)
             raise ApproverCodeNeeded(
                 f"the approver session ended: nothing was decided in it for {IDLE_S // 60} minutes"
             )
+        if code or caller.connection not in self._sessions:
+            await self._check_code(caller, code)
         else:
-            self._sessions[caller.connection] = now_us
+            self._sessions[caller.connection] = caller, self._clock.ticks_us()
 
     async def _check_code(self, caller: Caller, code: str | None) -> None:
         if (approver := self._identities.approver) is None:
@@ -159,8 +180,8 @@ class ApproverGate:
     async def _make(self, by: By, own: str | None = None) -> str:
         code, event = await to_thread.run_sync(new_code, self._entropy, by, own)
         await self._notes.append(Origin(), (STREAM, event))
-        self._sessions.clear()
         self._right = event.salt, self._digest(code)
+        await self._end("code_replaced", *(caller for caller, _ in self._sessions.values()))
         return code
 
 

@@ -96,7 +96,7 @@ class Engine:
         self.limits = services.limits
         self._leases, sets = Leases(services), ReadSets(services)
         answers = Answers(services)
-        gate = ApproverGate(services.clock, services.entropy, notes, state.identities)
+        self._gate = gate = ApproverGate(services.clock, services.entropy, notes, state.identities)
         renames = RenameTracker(services)
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(services, observer)
@@ -268,8 +268,9 @@ class Engine:
             try:
                 ends = (await self._approvals.expire(), await self._leases.expire(), await self._grants.expire())
                 due = min(filter(None, ends), default=None)
+                await self._gate.expire()
             except OrchestratorError as error:
-                self._log.error("approvals, leases and grants could not be checked for their end", error=error.message)
+                self._log.error("what has an end could not be checked for it", error=error.message)
                 due = None
             await self._s.state_changes.until(moved, due)
 

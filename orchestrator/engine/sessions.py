@@ -266,7 +266,7 @@ class SessionLifecycle:
 
     async def closed(self, caller: Caller) -> None:
         """Note that a session closed, if that was its last connection, and it had opened."""
-        self._gate.end_session(caller)
+        await self._gate.end_session(caller)
         self._connections[caller.session] -= 1
         if self._connections[caller.session]:
             return

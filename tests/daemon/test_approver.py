@@ -16,6 +16,7 @@ from orchestrator.core.projections.identities import WrongCodes
 from orchestrator.engine.approver import pause_ms
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.reviewer_servers import follow
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +80,11 @@ async def test_one_code_opens_a_session_of_one_connection(daemon: RunningDaemon)
     async with daemon.client(session=session) as later:
         with pytest.raises(RemoteError, match="this needs the approver code"):
             await later.policy_reload()
+        (ended,) = await follow(later, "approver_session_closed")
+        assert (ended["cause"], ended["pid"]) == ("disconnected", os.getpid())
+        await later.approver_open(approver=approver)
+        await later.approver_reset(approver=approver)
+        assert [event["cause"] for event in await follow(later, "approver_session_closed", 2)][1] == "code_replaced"
 
 
 async def test_guesses_slow_each_other_down_across_connections_and_status_names_them(daemon: RunningDaemon) -> None:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.api.administration import APPROVER_OPEN
 from orchestrator.api.parameters import Approving
 from orchestrator.core.errors import ApproverCodeNeeded
-from orchestrator.core.events.sessions import ApproverSessionOpened
+from orchestrator.core.events.sessions import ApproverSessionClosed, ApproverSessionEnd, ApproverSessionOpened
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -43,6 +43,11 @@ class Desk:
         await self.gate.open_session(ANN, CALL, code)
         return code
 
+    async def ends(self) -> list[ApproverSessionEnd]:
+        """Why each one ended, oldest first."""
+        events = [recorded.event async for recorded in self.journal.events()]
+        return [event.cause for event in events if isinstance(event, ApproverSessionClosed)]
+
 
 async def test_the_code_is_given_once_for_a_connection() -> None:
     desk = Desk()
@@ -70,17 +75,27 @@ async def test_it_ends_when_nothing_was_decided_for_a_quarter_of_an_hour() -> No
         await desk.gate.check(ANN, None)
     with pytest.raises(ApproverCodeNeeded, match="this needs the approver code"):
         await desk.gate.check(ANN, None)
+    assert await desk.ends() == ["idle"]
     await desk.gate.open_session(ANN, CALL, code)
     await desk.gate.check(ANN, None)
+    desk.clock.ms += 15 * MINUTE_MS + 1
+    await desk.gate.expire()  # as the daemon does each minute, whether or not anybody asks
+    assert await desk.ends() == ["idle", "idle"]
+    with pytest.raises(ApproverCodeNeeded, match="ended: nothing was decided in it for 15 minutes"):
+        await desk.gate.check(ANN, None)
+    await desk.gate.end_session(ANN)
+    assert await desk.ends() == ["idle", "idle"]
 
 
 async def test_it_ends_with_the_connection_and_with_the_code() -> None:
     desk = Desk()
     code = await desk.opened()
-    desk.gate.end_session(ANN)
+    await desk.gate.end_session(ANN)
+    await desk.gate.end_session(ELSEWHERE)
     with pytest.raises(ApproverCodeNeeded):
         await desk.gate.check(ANN, None)
     await desk.gate.open_session(ANN, CALL, code)
     await desk.gate.replace(ELSEWHERE, code, None)
     with pytest.raises(ApproverCodeNeeded):
         await desk.gate.check(ANN, None)
+    assert await desk.ends() == ["disconnected", "code_replaced"]

@@ -270,6 +270,7 @@ SAMPLES: tuple[Event, ...] = (
         tokens=40,
     ),
     s.BudgetExceeded(budget="tokens", period="day", most=9000, used=9120, resets_at=1_700_006_400_000),
+    s.ApproverSessionClosed(cause="idle", pid=4242),
 )
 
 GROWN: tuple[Event, ...] = (

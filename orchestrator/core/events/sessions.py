@@ -61,6 +61,16 @@ class ApproverSessionOpened(Event, frozen=True, kw_only=True, tag="approver_sess
     pid: int = 0  # of the process at its other end; 0 where the system does not say it
 
 
+ApproverSessionEnd = Literal["disconnected", "idle", "code_replaced"]
+
+
+class ApproverSessionClosed(Event, frozen=True, kw_only=True, tag="approver_session_closed"):
+    """That connection needs the code again. A daemon that is killed ends all of them without a word."""
+
+    cause: ApproverSessionEnd
+    pid: int = 0  # as when it opened
+
+
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
     """A caller opened a session."""
 
