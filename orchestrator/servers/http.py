@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 import anyio
 import msgspec
 from mcp.server.context import ServerRequestContext
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
 from orchestrator.core import errors as e
@@ -37,6 +38,9 @@ OPTIONS = ("toolset", "structured", "max_answer_bytes")
 
 BODY_S = 30.0
 """For the whole body of a request."""
+
+ABANDONED_S = 60.0
+"""A call goes on where its client goes away, until 2025-11-25; so long it is one of the agent's that are under way."""
 
 AGENT_CALLS = 300, 100.0
 """At once, and in a second from then on."""
@@ -116,7 +120,8 @@ class HttpServer:
             session.calls.open(number, size)
         try:
             body = await _body(receive, size)
-            await session.manager.handle_request(scope, _again(body, receive), noting)
+            goes_on_s = ABANDONED_S if scope["method"] == "POST" and not _is_modern(headers) else 0
+            await session.manager.handle_request(scope, _again(body, receive, goes_on_s), noting)
         finally:
             session.calls.close(number)
 
@@ -232,12 +237,22 @@ def _too_large() -> e.FrameTooLarge:
     return e.FrameTooLarge(f"a request is over {MAX_FRAME_BYTES} bytes")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, to be read once more; then what comes after it."""
+def _is_modern(headers: Mapping[str, str]) -> bool:
+    """Whether the end of a connection ends its call, too."""
+    version = headers.get("mcp-protocol-version")
+    return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _again(body: bytes, receive: Receive, goes_on_s: float) -> Receive:
+    """A body that was read, to be read once more; then what comes after it, which is the client's end, later."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:
-        return messages.pop() if messages else await receive()
+        if messages:
+            return messages.pop()
+        message = await receive()
+        await anyio.sleep(goes_on_s)
+        return message
 
     return replayed
 

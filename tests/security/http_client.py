@@ -93,6 +93,15 @@ class HttpCaller:
         result: dict[str, Any] = response.message["result"]
         return result
 
+    def leave(self, body: bytes, **headers: str) -> None:
+        """Send a request, and go away as soon as its answer begins."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        usual = {name: value for name, value in self._headers.items() if value is not None}
+        connection.request("POST", self._path, body, {**usual, **given})
+        connection.getresponse().close()
+        connection.close()
+
 
 class Raw:
     """A connection to the port, byte by byte."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
 
+from orchestrator.servers.dispatch import MAX_OPEN_CALLS
 from tests.security.hostile_workspace import HostileWorkspace
 from tests.security.http_client import HttpCaller, Raw
 from tests.security.test_http import first
@@ -46,6 +48,24 @@ def test_agents_with_a_token_are_let_in_beside_a_flood(url: str, tess: HttpCalle
     while stranger.send(first()).status != 429:
         pass
     assert tess.rpc("tools/list").status == 200
+
+
+def test_calls_whose_client_went_away_are_under_way_still(hostile: HostileWorkspace, url: str) -> None:
+    added = hostile.person.done("agent_add", name="gone", approver=hostile.approver)
+    gone = HttpCaller(url, added["token"])
+    approval = gone.tool("delete_file", path="a.txt")["structuredContent"]["approval"]
+    opened = gone.send(first())
+    headers = {"Mcp_Session_Id": opened.headers["mcp-session-id"], "MCP_Protocol_Version": "2025-11-25"}
+    wait = {"name": "await_change", "arguments": {"id": approval, "timeout_s": 50}}
+    for number in range(MAX_OPEN_CALLS):
+        gone.leave(
+            json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": wait}).encode(), **headers
+        )
+    one_more = gone.send(first("tools/list", {}), **headers)
+    hostile.person.done("deny", approval=approval, approver=hostile.approver)
+    assert one_more.status == 429
+    while gone.send(first("tools/list", {}), **headers).status == 429:
+        pass
 
 
 def test_many_silent_connections_keep_nobody_out(tess: HttpCaller) -> None:
