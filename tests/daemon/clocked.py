@@ -28,7 +28,7 @@ def put_forward(folder: Path) -> None:
     def later_ms(clock: SystemClock) -> int:
         return now_ms(clock) + (int(ahead.read_text()) * 1000 if ahead.exists() else 0)
 
-    SystemClock.now_ms = later_ms  # type: ignore[method-assign]
+    SystemClock.now_ms = later_ms  # type: ignore[assignment, method-assign]
 
 
 def main(argv: list[str]) -> int:
