@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process inherit orphans"),
 ]
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 AWAY = "setsid sh -c 'echo $$; exec sleep 600' & "
 """A child that leaves its group and session, and says who it is."""
 

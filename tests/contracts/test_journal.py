@@ -274,7 +274,7 @@ async def test_a_fold_that_fails_stops_writing_and_hangs_nobody(journal: Journal
 
 
 async def resolved(journal: Journal, head: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while journal.head < head:
             await checkpoint()
 

@@ -17,7 +17,7 @@ from orchestrator.daemon import Daemon, parse, serve
 from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks
 
-WAIT_S = 20
+WAIT_S = 60
 """For the other thread's step; a test that names an order that can't be fails by its daemon's living on."""
 
 

@@ -16,7 +16,7 @@ AHEAD = "ahead"
 
 
 def passes(folder: Path, seconds: int) -> None:
-    """So much later it is for the daemon, which looks at its clock at the next event of a file."""
+    """So much later it is for the daemon; what waits for a time looks at the clock at the next event of a file."""
     (folder / "next").write_text(str(seconds))
     (folder / "next").replace(folder / AHEAD)
 

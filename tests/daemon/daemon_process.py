@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -113,6 +114,16 @@ class RunningDaemon:
             self.process.kill()
             self.process.wait(READY_S)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It does nothing meanwhile: what is sent to it is all there when it goes on, however slow the sender."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+
     def wait(self) -> int:
         """Until it ends by itself; its exit code."""
         assert self.process is not None
@@ -144,9 +155,12 @@ class RunningDaemon:
 
 
 @contextmanager
-def running(base: Path, *options: str) -> Iterator[RunningDaemon]:
-    """A daemon that is started now and stopped after; its log is shown when it failed inside."""
-    daemon = RunningDaemon(base)
+def running(base: Path, *options: str, clocked: bool = False) -> Iterator[RunningDaemon]:
+    """A daemon that is started now and stopped after; its log is shown when it failed inside.
+
+    The clock of one that is `clocked` can be put forward.
+    """
+    daemon = RunningDaemon(base, module=("-m", "tests.daemon.clocked", str(base))) if clocked else RunningDaemon(base)
     said = daemon.start(*options)
     assert said.get("ok") is True, said
     try:

@@ -59,7 +59,7 @@ async def answers(files: FileAccess, end: str) -> dict[str, object]:
     diff = await files.get_diff(from_=FIRST, to=end)
     followed = []
     async with files.subscribe(after=FIRST, kinds=["change_applied"]) as events:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             async for event in events:
                 followed.append((event.seq, event.path, event.agent))
                 if len(followed) == 2:
@@ -108,7 +108,7 @@ async def test_who_needs_a_file_that_is_gone_says_which(daemon: RunningDaemon) -
                 await ask(person)
             assert (refused.value.code, str(path) in refused.value.message) == ("archive_missing", True), name
             assert "Put the file back" in refused.value.hint
-        with anyio.fail_after(30), pytest.raises(RemoteError) as ended:
+        with anyio.fail_after(60), pytest.raises(RemoteError) as ended:
             await followed_to_its_end(person)
         assert ended.value.code == "archive_missing"
         aside.rename(path)

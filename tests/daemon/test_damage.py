@@ -125,7 +125,7 @@ async def test_a_spoilt_page_is_found(daemon: RunningDaemon) -> None:
     async with daemon.client() as person:
         report = await person.journal_verify()
         assert any("malformed" in problem or "page" in problem for problem in report.problems), report.problems
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while (checked := (await person.status()).health.checked) == "running":
                 await anyio.lowlevel.checkpoint()
         assert checked.startswith("failed: ")

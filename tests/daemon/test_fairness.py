@@ -23,8 +23,9 @@ def test_light_calls_do_not_wait_for_the_heavy_ones_of_the_same_agent(daemon: Ru
     for n in range(500):
         (daemon.workspace / f"{n}.txt").write_text("text\n" * 50)
     talk = Talk(daemon, "searcher")
-    searches = {talk.call("search_content", pattern=f"not there {n}") for n in range(HEAVY_CALLS)}
-    tasks = {talk.call("begin_task", title=f"{n}") for n in range(TURNS)}
+    with daemon.held():
+        searches = {talk.call("search_content", pattern=f"not there {n}") for n in range(HEAVY_CALLS)}
+        tasks = {talk.call("begin_task", title=f"{n}") for n in range(TURNS)}
     answered = [talk.answer()["id"] for _ in range(len(searches) + len(tasks))]
     talk.close()
     before = sum(number in searches for number in answered[: max(map(answered.index, tasks))])
@@ -32,17 +33,16 @@ def test_light_calls_do_not_wait_for_the_heavy_ones_of_the_same_agent(daemon: Ru
 
 
 async def test_a_flood_by_several_connections_does_not_hold_up_another_agent(daemon: RunningDaemon) -> None:
-    """Ten calls one after another are through before most of what was sent first."""
-    flood = [Talk(daemon, "flood") for _ in range(CONNECTIONS)]
-    async with daemon.client("other") as other:
+    """Ten calls are through before most of what was sent first."""
+    flood, other = [Talk(daemon, "flood") for _ in range(CONNECTIONS)], Talk(daemon, "other")
+    with daemon.held():
         for talk in flood:
             for n in range(MAX_OPEN_CALLS):
                 talk.call("begin_task", title=f"{n} {'x' * 100}")
-        flood[0].answer()
         for n in range(TURNS):
-            await other.begin_task(f"{n}")
-    for talk in flood:
-        for _ in range(MAX_OPEN_CALLS - (talk is flood[0])):
+            other.call("begin_task", title=f"{n}")
+    for talk, calls in ((other, TURNS), *((talk, MAX_OPEN_CALLS) for talk in flood)):
+        for _ in range(calls):
             assert "result" in talk.answer()
         talk.close()
     async with daemon.client() as person:

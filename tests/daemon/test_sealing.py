@@ -86,7 +86,7 @@ async def test_a_thousand_events_are_signed_by_themselves(daemon: RunningDaemon)
             async with anyio.create_task_group() as calls:
                 for _ in range(100):
                     calls.start_soon(agent.file_info, "a.txt")
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not (signed := await checkpoints(person)):
                 await agent.file_info("a.txt")
         report = await person.journal_verify()

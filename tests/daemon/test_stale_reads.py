@@ -178,7 +178,7 @@ async def test_a_feed_of_what_makes_a_session_stale(daemon: RunningDaemon) -> No
             await replace(bob, "line 30", "thirty")
             await replace(alice, "line 9", "nine")
             mine = await replace(bob, "line 5", "five")
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 event = await anext(aiter(events))
         assert (event.kind, event.agent, event.seq) == ("change_applied", "bob", mine.version_id)
         with pytest.raises(RemoteError) as refused:

@@ -69,7 +69,7 @@ def fold_the_log(state: Path) -> None:
 async def the_check_of_the_start_ends(daemon: RunningDaemon) -> None:
     """It reads the journal too, and might be the first to meet the trouble."""
     async with daemon.client() as person:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while (await person.status()).health.checked == "running":
                 await anyio.lowlevel.checkpoint()
 

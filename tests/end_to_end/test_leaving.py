@@ -38,7 +38,7 @@ def test_what_is_no_preamble(daemon: RunningDaemon) -> None:
     for said in (b"", b"GET / HTTP/1.1\r\n\r\n", b"{}\n", b"x" * 200_000):
         with socket.socket(socket.AF_UNIX) as caller:
             caller.connect(str(daemon.socket))
-            caller.settimeout(30)
+            caller.settimeout(60)
             try:
                 caller.sendall(said)
             except BrokenPipeError:

@@ -265,12 +265,12 @@ def test_a_transport_that_is_killed_in_mid_call_is_no_trouble(place: Place) -> N
     assert process.stdin
     assert process.stdout
     with process:
-        calls = (tool_call(1, "await_change", id=approval, timeout_s=0.5), tool_call(2, "list_files"))
+        calls = (tool_call(1, "await_change", id=approval, timeout_s=50), tool_call(2, "list_files"))
         process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in (*initialize(), *calls)))
         process.stdin.flush()
         assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == ["hello", 2]
         process.kill()
-    assert place.cli("stop").code == 0  # when the call that was open is over
+    assert place.cli("stop").code == 0  # though a call was open
     log = (Path(place.location["state_dir"]) / "daemon.log").read_text()
     assert '"level": "error"' not in log, log
     assert "Traceback" not in log, log

@@ -72,7 +72,7 @@ class Place:
 
     async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while True:
                 moved = self.services.state_changes.next()
                 async for recorded in self.journal.events():
@@ -277,7 +277,7 @@ async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place)
     (place.root / "d").rmdir()
     (place.root / "d").write_text("a file\n")
     await place.watcher.send.send(Hints(rescan="scan"))
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while WorkspacePath("d") not in place.services.state.registry.paths():
             await place.services.state_changes.next().wait()
     events = [r.event async for r in place.journal.events() if r.seq > head]

@@ -64,7 +64,7 @@ async def on_duty(sealer: CheckpointSigner) -> AsyncIterator[None]:
 
 
 async def until_signed(given: Given, count: int) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while len(await given.heads()) < count:
             await pause()
 

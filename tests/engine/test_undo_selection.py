@@ -97,7 +97,7 @@ async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: S
 
     async def take() -> None:
         nonlocal taken
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async with services.locks.alone([PATH]):
                 taken = True
 
@@ -125,7 +125,7 @@ async def test_a_preview_looks_at_files_that_others_read(services: Services, bas
     caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
     changer = pipeline_of(services)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with services.locks.shared(PATH):
             with pytest.raises(NothingToChange):
                 await changer.change(undo, ChangeRequest(caller=caller, call=call, preview=True))

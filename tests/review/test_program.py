@@ -250,12 +250,15 @@ async def test_too_late_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
         f"subprocess.Popen([sys.executable, '-I', {str(stubborn)!r}, {str(pipe)!r}]).wait()"
     )
     try:
-        with pytest.raises(ReviewerTimeout, match="5 s"):
-            await program(script, timeout_s=5.0).review(conflict())
-        assert os.read(reading, 10) == b"up"
+        for timeout_s in (2.0, 20.0, 200.0):  # the first is enough unless the machine is slow
+            with pytest.raises(ReviewerTimeout, match=f"{timeout_s:g} s"):
+                await program(script, timeout_s=timeout_s).review(conflict())
+            if up := os.read(reading, 10):
+                break
+        assert up == b"up"
         ended = select.poll()
         ended.register(reading, 0)  # hang-up alone
-        assert ended.poll(30_000) == [(reading, select.POLLHUP)]
+        assert ended.poll(60_000) == [(reading, select.POLLHUP)]
     finally:
         os.close(reading)
 

@@ -200,7 +200,7 @@ def fort_in_tmp() -> Iterator[HostileWorkspace]:
     """A hostile in a folder of its own, with a path short enough for a socket."""
     base = Path(tempfile.mkdtemp(prefix="o-", dir="/tmp")).resolve()
     try:
-        with running(base, "--http", "0") as daemon:
+        with running(base, "--http", "0", clocked=True) as daemon:
             hostile = HostileWorkspace(daemon)
             try:
                 yield hostile

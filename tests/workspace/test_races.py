@@ -48,7 +48,7 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         yield
-        process.communicate("stop\n", timeout=10)
+        process.communicate("stop\n", timeout=60)
     assert process.returncode == 0
 
 

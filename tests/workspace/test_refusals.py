@@ -152,7 +152,7 @@ def test_a_pipe_never_sees_a_reader(workspace: LocalWorkspace, root: Path) -> No
             workspace.read(as_path("p"), most=10)
         with pytest.raises(NotARegularFile):
             carry_out(workspace, replacing("p", b"a", b"b"))
-    assert watcher.communicate("stop\n", timeout=10)[0] == "0\n"
+    assert watcher.communicate("stop\n", timeout=60)[0] == "0\n"
 
 
 def test_a_mount_is_another_device(make: Make, root: Path) -> None:

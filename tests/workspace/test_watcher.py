@@ -41,7 +41,7 @@ async def until(watcher: Watcher, last: str) -> Hints:
     paths: frozenset[WorkspacePath] = frozenset()
     folders: frozenset[WorkspacePath] = frozenset()
     rescan = None
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with aclosing(watcher.hints()) as reported:  # type: ignore[type-var]
             async for hints in reported:
                 paths, folders, rescan = paths | hints.paths, folders | hints.folders, rescan or hints.rescan
@@ -142,7 +142,7 @@ async def test_a_real_overflow_is_reported(kernel: InotifyWatcher, root: Path) -
         os.close(os.open(root / f"f{n % 500}", os.O_CREAT | os.O_WRONLY))
         os.chmod(root / f"f{n % 500}", 0o600)
     async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             assert (await anext(reported)).rescan == "overflow"
     kernel.close()
 
@@ -169,7 +169,7 @@ async def test_a_limit_is_said_and_leads_to_looks(
     assert kernel.health.startswith("degraded: the limit of")
     assert "raise fs.inotify.max_user_" in kernel.health
     async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             assert (await anext(reported)).rescan == "scan"
     kernel.close()
 
@@ -178,7 +178,7 @@ async def test_a_root_that_moved_is_said(kernel: InotifyWatcher, root: Path) -> 
     kernel.start()
     root.rename(root.parent / "elsewhere")
     async with aclosing(kernel.hints()) as reported:  # type: ignore[type-var]
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await anext(reported)
     assert "moved or removed" in kernel.health
     kernel.close()

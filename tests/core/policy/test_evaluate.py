@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import time
 from itertools import product
 from typing import get_args
 
@@ -416,16 +415,6 @@ def test_no_spelling_is_freer_under_strict_rules(rules: list[Rule], path: Worksp
 
 def test_a_deep_path_is_judged() -> None:
     assert answer(DEFAULT, "write", "/".join(["d"] * 2000) + "/.git/x") == "deny"
-
-
-def test_a_search_over_many_paths_is_quick() -> None:
-    """The figure aimed at is 5 µs a path; ten times that still tells a slip into O(rules) regexes."""
-    paths = [WorkspacePath(f"src/pkg{at % 200}/module_{at}.py") for at in range(20_000)]
-    evaluate(DEFAULT, Request("quick", "cloud", "read", paths[0]))
-    began = time.process_time()
-    for path in paths:
-        evaluate(DEFAULT, Request("quick", "cloud", "read", path))
-    assert (time.process_time() - began) / len(paths) < 50e-6
 
 
 # --- what is remembered of a path ---
