@@ -19,7 +19,7 @@ import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
+from orchestrator.api.framing import MAX_FRAME_BYTES, UNREADABLE, Preamble
 from orchestrator.core import errors as e
 from orchestrator.core.token_bucket import TokenBucket
 from orchestrator.engine.caller import Caller
@@ -120,6 +120,7 @@ class HttpServer:
             session.calls.open(number, size)
         try:
             body = await _body(receive, size)
+            _check_text(body)
             goes_on_s = ABANDONED_S if scope["method"] == "POST" and not _is_modern(headers) else 0
             await session.manager.handle_request(scope, _again(body, receive, goes_on_s), noting)
         finally:
@@ -231,6 +232,16 @@ async def _body(receive: Receive, most: int) -> bytes:
     if timer.cancelled_caught:
         raise e.HttpRefused(f"the request was not there after {BODY_S:g} s", status=408)
     return bytes(body)
+
+
+def _check_text(body: bytes) -> None:
+    """Against half a surrogate pair, which the SDK lets through. Raises HttpRefused."""
+    if b"\\u" not in body:
+        return
+    try:
+        msgspec.json.decode(body)
+    except UNREADABLE as error:
+        raise e.HttpRefused(f"the request is not JSON in UTF-8: {error}") from error
 
 
 def _too_large() -> e.FrameTooLarge:

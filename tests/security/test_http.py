@@ -194,6 +194,15 @@ def test_bodies_that_are_no_request(hostile: HostileWorkspace, tess: HttpCaller,
     assert tess.rpc("tools/list").status == 200
 
 
+@pytest.mark.parametrize("arguments", [{"path": "a\ud800.txt"}, {"path": "a", "\udfff": 1}], ids=["value", "name"])
+def test_14_half_a_surrogate_pair(hostile: HostileWorkspace, tess: HttpCaller, arguments: dict[str, object]) -> None:
+    with hostile.untouched(refusals=1):
+        answer = tess.rpc("tools/call", {"name": "read_file", "arguments": arguments})
+    assert (answer.status, answer.refusal["code"]) == (400, "http_refused")
+    shown = tess.rpc("tools/call", {"name": "search_content", "arguments": {"pattern": "\U0001f600"}})
+    assert shown.status == 200, "a whole pair is a character"
+
+
 GARBAGE = [
     pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500), id="TLS"),
     pytest.param(b"hello\r\n\r\n", id="no HTTP"),
