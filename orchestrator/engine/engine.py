@@ -231,6 +231,7 @@ class Engine:
                 if not isinstance(refused, DiskFull | WritesStopped):
                     raise
                 self._serve_reads_only(refused)
+            self._s.background.start(self._s.redaction.load)
             self._s.background.start(self._importer.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:

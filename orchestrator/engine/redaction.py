@@ -10,7 +10,7 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
 from anyio import to_thread
@@ -24,7 +24,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.injections import MOST_MARKED, instructions_in
 from orchestrator.core.text.redact import SecretRedactor, secrets
 from orchestrator.core.text.search import Found
-from orchestrator.core.text.secret_rules import Level
+from orchestrator.core.text.secret_rules import Level, secret_rules
 from orchestrator.core.text.secrets import MOST_KEY_LINES, Secret, env_values
 from orchestrator.core.text.unified_diff import FilePatch
 from orchestrator.engine.caller import Caller
@@ -77,6 +77,10 @@ class Redaction:
     def __init__(self, permissions: Permissions, key: bytes) -> None:
         self._permissions, self._key = permissions, key
         self._known: OrderedDict[tuple[Digest, Level, bool], Hidden] = OrderedDict()
+
+    async def load(self) -> None:
+        """Read the rules while there is a file descriptor to read them with."""
+        await to_thread.run_sync(lambda: [secret_rules(level) for level in get_args(Level)])
 
     def level(self, caller: Caller) -> Level | None:
         """What is hidden from a caller; None: nothing."""
