@@ -62,8 +62,10 @@ class ApproverGate:
     """Makes and checks the code.
 
     One code is checked at a time, and after each wrong one, on any connection, nobody's for a growing while. Of those
-    who wait the newest connection is next, so that who guesses does not keep others waiting long. A code that was
-    right before is known again at once: this process keeps a digest of it under a key of its own, in memory only.
+    who wait the newest connection is next, so that who guesses does not keep others waiting long, and people at a
+    terminal come before those whom an agent's client asks: over HTTP an agent has new connections without end. A code
+    that was right before is known again at once: this process keeps a digest of it under a key of its own, in memory
+    only.
 
     An approver session is one connection for which the code was given: its further calls go without, until it ends or
     is idle too long, or the code is replaced.
@@ -73,7 +75,7 @@ class ApproverGate:
         self._clock, self._entropy, self._notes, self._identities = clock, entropy, notes, identities
         self._making = anyio.Lock()
         self._turns = anyio.Condition()
-        self._arrivals, self._waiting, self._checking = count(), set[tuple[int, int]](), False
+        self._arrivals, self._waiting, self._checking = count(), set[tuple[bool, int, int]](), False
         self._key = entropy.bytes(32)
         self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
         self._sessions: dict[int, tuple[Caller, int]] = {}  # by connection: whose, and when the code was last needed
@@ -152,7 +154,7 @@ class ApproverGate:
     @asynccontextmanager
     async def _turn(self, caller: Caller) -> AsyncIterator[None]:
         """Wait until this caller's code may be checked, alone."""
-        ticket = caller.connection, -next(self._arrivals)
+        ticket = caller.via is None, caller.connection, -next(self._arrivals)
         async with self._turns:
             self._waiting.add(ticket)
             try:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import anyio
 import msgspec
 import pytest
 
 from orchestrator.api.administration import APPROVER_OPEN
 from orchestrator.api.parameters import Approving
 from orchestrator.core.errors import ApproverCodeNeeded
-from orchestrator.core.events.sessions import ApproverSessionClosed, ApproverSessionEnd, ApproverSessionOpened
+from orchestrator.core.events.sessions import (
+    ApproverCodeRefused,
+    ApproverSessionClosed,
+    ApproverSessionEnd,
+    ApproverSessionOpened,
+)
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -85,6 +91,28 @@ async def test_it_ends_when_nothing_was_decided_for_a_quarter_of_an_hour() -> No
         await desk.gate.check(ANN, None)
     await desk.gate.end_session(ANN)
     assert await desk.ends() == ["idle", "idle"]
+
+
+async def test_a_code_from_an_agents_client_is_checked_after_those_of_people_at_their_terminals() -> None:
+    desk = Desk()
+    code = await desk.gate.create()
+    in_a_form = msgspec.structs.replace(ANN, connection=99, via=AgentName("mallory"))
+    with pytest.raises(ApproverCodeNeeded):
+        await desk.gate.check(in_a_form, "wrong")  # for a while now nobody's is checked
+    desk.gate._right = None  # as after a restart
+    with anyio.CancelScope() as until_it_is_ann_s_turn:
+        async with anyio.create_task_group() as waiting:
+
+            async def ann() -> None:
+                await desk.gate.check(ANN, code)
+                until_it_is_ann_s_turn.cancel()
+
+            waiting.start_soon(ann)
+            waiting.start_soon(desk.gate.check, in_a_form, "wrong too")
+            await anyio.wait_all_tasks_blocked()
+            desk.clock.ms += MINUTE_MS
+    refused = [one async for one in desk.journal.events() if isinstance(one.event, ApproverCodeRefused)]
+    assert len(refused) == 1
 
 
 async def test_it_ends_with_the_connection_and_with_the_code() -> None:
