@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from traceback import clear_frames
 from typing import Any
 from weakref import WeakSet
 
@@ -115,7 +116,7 @@ class Dispatcher:
         """
         OWNER.set(caller.agent)
         known = BY_NAME.get(request.method)
-        async with self._turn(caller, request, lines):
+        async with _forgotten(), self._turn(caller, request, lines):
             if known is not None and known.operator_only:
                 return await self.run(caller, request), ()
             noticer, own, most = self._engine.stale_read_notifier, room, room
@@ -171,16 +172,14 @@ class Dispatcher:
             )
             return await self._engine.calls.answer(caller, call)
         except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know
-            failure = await self._failure(caller, name, error, call)
-            raise failure from (error.__cause__ if failure is error else error)
+            raise await self._failure(caller, name, error, call) from error.__cause__
 
     async def _due(self, caller: Caller, name: str, room: AnswerSpace) -> tuple[Notice, ...]:
         """The notices of an answer. Raises as `run`."""
         try:
             return await self._engine.stale_read_notifier.due(caller, room)
         except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know
-            failure = await self._failure(caller, name, error)
-            raise failure from (error.__cause__ if failure is error else error)
+            raise await self._failure(caller, name, error) from error.__cause__
 
     async def _failure(
         self, caller: Caller, name: str, error: Exception, call: Call | None = None
@@ -203,6 +202,19 @@ class Dispatcher:
         failure = RpcError(message=error.message, data=refusal(error))
         reply = Reply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"
+
+
+@asynccontextmanager
+async def _forgotten() -> AsyncIterator[None]:
+    """Around a call: one that fails leaves nothing of its 16 MB to the cycle collector, which comes seldom.
+
+    A future that brought an error from a thread, and the frame that waited for it, hold one another.
+    """
+    try:
+        yield
+    except BaseException as error:
+        clear_frames(error.__traceback__)
+        raise
 
 
 class OpenCalls:
