@@ -31,7 +31,8 @@ class DurableFiles:
         found = os.fstat(handle)
         path = Path(f"/proc/self/fd/{handle}")
         if stat.S_ISDIR(found.st_mode):
-            self._names[found.st_ino] = {item.name: item.lstat().st_ino for item in path.iterdir()}
+            with os.scandir(path) as names:  # of a folder above, some of which others remove meanwhile
+                self._names[found.st_ino] = {item.name: item.inode() for item in names}
         else:
             self._contents[found.st_ino] = path.read_bytes()
 
