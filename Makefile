@@ -54,7 +54,8 @@ soak: $(STAMP) ## the long series: kills at random moments, every fault and oper
 load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs the machine for itself
 	$(BIN)/python -m pytest -m load tests/daemon
 
-fuzz: $(STAMP) ## atheris on what reads bytes first, FUZZ_S seconds for each target (60)
+fuzz: $(STAMP) ## new examples for the property tests; atheris on what reads bytes first, FUZZ_S seconds for each target (60)
+	EXAMPLES=new $(BIN)/python -m pytest -n auto --dist worksteal tests/core tests/journal
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3'
 	$(BIN)/python -m tests.fuzz
 

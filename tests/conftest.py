@@ -28,9 +28,13 @@ LONG = (
 """Begun first, so that no worker is left alone with one of them."""
 
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-"""How long an example takes says how busy the machine is."""
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None)
+settings.load_profile(os.environ.get("EXAMPLES", "same"))
+"""A change is not judged by examples that it did not meet before: `make fuzz` looks for new ones.
+
+How long an example takes says how busy the machine is.
+"""
 
 
 def pytest_configure() -> None:
