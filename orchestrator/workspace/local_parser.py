@@ -188,6 +188,6 @@ def _spare(query: tree_sitter.Query, source: bytes) -> None:
     """
     for pattern in range(query.pattern_count):
         text = source[query.start_byte_for_pattern(pattern) : query.end_byte_for_pattern(pattern)]
-        wanted = b"@definition." in text or b"@above" in text
+        wanted = b"@definition." in text or b"@above" in text or b"@import" in text
         if not wanted or b"(comment)*" in text:
             query.disable_pattern(pattern)

@@ -460,3 +460,40 @@ EXPECTED = {
         heading Next 14-14
     """,
 }
+
+IMPORTS = {
+    "python": (
+        "import os, a.b as c\nfrom . import x\ndef f():\n    from ..a.b import (c as d, e)\nfrom q import *\n",
+        ["1 os", "1 a.b", "2 . x", "4 ..a.b c e", "5 q *"],
+    ),
+    "javascript": (
+        (
+            'import a, {b as c, d} from "./x";\nimport * as q from "y";\nexport {z} from "./z";\nexport * from "./w";\n'
+            'const s = require("ss");\nawait import("./dyn");\nimport "side";\nother("no");\n'
+        ),
+        ["1 ./x a b d", "2 y *", "3 ./z z", "4 ./w", "5 ss", "6 ./dyn", "7 side"],
+    ),
+    "typescript": ('import type {D} from "./x";\nimport r = require("rr");\n', ["1 ./x D", "2 rr"]),
+    "tsx": ('import App from "./App";\n', ["1 ./App App"]),
+    "go": ('package a\nimport "fmt"\nimport (\n\tq "a/b"\n\t. "c/d"\n)\n', ["2 fmt", "4 a/b", "5 c/d"]),
+    "rust": (
+        "use crate::a::{b, c as d};\nuse super::x::*;\nmod foo;\nmod bar { }\nextern crate q;\npub use self::y;\n",
+        ["1 crate::a::{b, c as d}", "2 super::x::*", "3 self::foo", "5 q", "6 self::y"],
+    ),
+    "java": ("import a.b.C;\nimport static a.b.C.m;\nimport a.b.*;\n", ["1 a.b.C", "2 a.b.C.m", "3 a.b *"]),
+    "c": ('#include <stdio.h>\n#include "x/y.h"\n#include MACRO\n', ["1 <stdio.h>", '2 "x/y.h"']),
+    "cpp": ('#include <vector>\n#include "x/y.hpp"\n', ["1 <vector>", '2 "x/y.hpp"']),
+    "c-sharp": (
+        "using A.B;\nusing X = A.C;\nusing static A.D;\nusing System;\n",
+        ["1 A.B", "2 A.C", "3 A.D", "4 System"],
+    ),
+    "ruby": ('require "x"\nrequire_relative \'./y\'\nputs "x"\n', ["1 x", "2 ./y"]),
+    "php": (
+        '<?php\nuse A\\B;\nrequire "x.php";\ninclude_once __DIR__ . "/y.php";\n',
+        ["2 A\\B", "3 x.php", "4 /y.php"],
+    ),
+    "bash": ("source ./x.sh\n. y.sh\necho x\n", ["1 ./x.sh", "2 y.sh"]),
+    "css": ('@import "x.css";\n@import url("y.css");\n', ["1 x.css", "2 y.css"]),
+    "html": ('<script src="x.js"></script>\n<link href="y.css">\n<a href="q">q</a>\n', ["1 x.js", "2 y.css"]),
+}
+"""A source in each language that has imports, and what is found of them: line, source, names."""

@@ -13,7 +13,7 @@ from orchestrator.core.text.lines import split
 from orchestrator.core.text.symbols import LANGUAGES, Outline, Symbol, language_of
 from orchestrator.workspace import local_parser
 from orchestrator.workspace.local_parser import WHEELS, outlined
-from tests.workspace.sources import EXPECTED, SOURCES
+from tests.workspace.sources import EXPECTED, IMPORTS, SOURCES
 
 
 def outline(language: str, text: str) -> Outline:
@@ -35,6 +35,13 @@ def test_what_a_source_defines(language: str) -> None:
     found = outline(language, SOURCES[language])
     assert rows(found) == [line.strip() for line in EXPECTED[language].strip().splitlines()]
     assert (found.language, found.errors, found.parsed) == (language, 0, True)
+
+
+@pytest.mark.parametrize("language", IMPORTS)
+def test_what_a_source_imports(language: str) -> None:
+    source, expected = IMPORTS[language]
+    found = outline(language, source).imports
+    assert [f"{one.line} {one.source} {' '.join(one.names)}".strip() for one in found] == expected
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

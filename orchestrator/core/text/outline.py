@@ -2,7 +2,8 @@
 
 The queries name what they find: `@definition.KIND` the whole definition, `@name` its name, `@scope` what
 the name belongs to where the text says so elsewhere (`func (s *Server) Start`), and `@above` comments
-and attributes, which belong to the definition right below them.
+and attributes, which belong to the definition right below them. An `@import` takes `@imported` names of a
+`@source`, or a `@module` of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.text.symbols import Import, Outline, Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,10 +34,16 @@ _TAIL = re.compile(rb"[ \t]*([,;]?)[ \t]*(?:(?://|#|/\*|--).*)?$")
 MOST_SYMBOLS = 20_000
 """An outline holds no more; generated files have hundreds of thousands of keys."""
 
+MOST_IMPORTS = 2_000
+"""Nor does it name more, nor more names of each."""
+
 DEEPEST = 24
 """Definitions nested further are left out, with what is in them."""
 
 NAME_CHARS = 120
+
+SOURCE_CHARS = 2_000
+"""Of an import, which in Rust may be a tree of names."""
 
 _HOLDERS = frozenset({"class", "interface", "struct", "enum", "impl", "trait", "union"})
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
@@ -110,7 +117,10 @@ def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: by
     """
     text = _Lines(data)
     widest: dict[int, Definition] = {}
+    taken_in: dict[tuple[int, str], list[str]] = {}
     for _, captures in matches:
+        if "import" in captures:
+            text.note_import(taken_in, captures)
         for above in captures.get("above", ()):
             text.note_above(above)
         for capture, nodes in captures.items():
@@ -121,7 +131,9 @@ def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: by
                 widest[name.start_byte] = found if known is None else _wider(known, found)
     symbols = nested((text.with_above(found) for found in widest.values()), text.count)
     taken = compiles(data) if language == "python" else None
-    return Outline(language, symbols, errors=_errors(root), compiles=taken)
+    by_line = sorted(taken_in.items(), key=lambda item: item[0][0])
+    imports = tuple(Import(source, line, tuple(names)) for (line, source), names in by_line)
+    return Outline(language, symbols, errors=_errors(root), compiles=taken, imports=imports)
 
 
 def compiles(data: bytes) -> bool | None:
@@ -168,10 +180,10 @@ class _Lines:
         self.count = len(self._starts) - (not data or data.endswith(b"\n"))
         self._above: dict[int, tuple[int, int]] = {}
 
-    def of(self, node: Node) -> str:
+    def of(self, node: Node, most: int = NAME_CHARS) -> str:
         """The node's text as a name."""
-        data = self._data[node.start_byte : min(node.end_byte, node.start_byte + 4 * NAME_CHARS)]
-        return " ".join(data.decode("utf-8", "replace").split())[:NAME_CHARS]
+        data = self._data[node.start_byte : min(node.end_byte, node.start_byte + 4 * most)]
+        return " ".join(data.decode("utf-8", "replace").split())[:most]
 
     def line_of(self, at: int) -> int:
         """The 1-based line that a byte lies in."""
@@ -190,6 +202,16 @@ class _Lines:
         """What is right of a byte on its line."""
         stop = self._starts[line] - 1 if line < len(self._starts) else len(self._data)
         return self._data[end:stop]
+
+    def note_import(self, known: dict[tuple[int, str], list[str]], captures: Mapping[str, Sequence[Node]]) -> None:
+        """By line and source the names that are taken of it."""
+        source = "".join(self.of(node, SOURCE_CHARS) for node in captures.get("source", ()))
+        source = source or "".join(f"self::{self.of(node)}" for node in captures.get("module", ()))
+        key = self.line_of(captures["import"][0].start_byte), source
+        if source and (key in known or len(known) < MOST_IMPORTS):
+            names = known.setdefault(key, [])
+            imported = (self.of(node) for node in captures.get("imported", ()))
+            names += ["*" if name.startswith("*") else name for name in imported if len(names) < MOST_IMPORTS]
 
     def note_above(self, node: Node) -> None:
         start, end = self.trimmed(node.start_byte, node.end_byte)

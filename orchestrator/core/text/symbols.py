@@ -61,14 +61,23 @@ class Symbol(msgspec.Struct, frozen=True):
     tail: str = ""  # the "," or ";" that follows it there
 
 
+class Import(msgspec.Struct, frozen=True, omit_defaults=True):
+    """That a text takes in another, as it writes it: `a.b`, `./x`, `<stdio.h>`, `crate::a::{b, c}`."""
+
+    source: str
+    line: int
+    names: tuple[str, ...] = ()  # what it takes of it, where the statement says so; `*`: all
+
+
 class Outline(msgspec.Struct, frozen=True):
-    """What one text defines, in its order."""
+    """What one text defines and imports, in its order."""
 
     language: str  # the grammar's name; "text" where it was outlined by indentation and headings
     symbols: tuple[Symbol, ...]
     errors: int = 0  # places that the grammar could not take, missing tokens included
     parsed: bool = True  # False: no grammar, or the parse ran out of time; `errors` says nothing then
     compiles: bool | None = None  # Python alone: whether the interpreter takes it; None where that is not known
+    imports: tuple[Import, ...] = ()
 
     def walk(self) -> Iterator[tuple[str, Symbol]]:
         """Each symbol with its dotted name ("Class.method"), outer before inner."""

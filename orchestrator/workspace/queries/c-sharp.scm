@@ -14,3 +14,4 @@
 (local_function_statement name: (_) @name) @definition.function
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @definition.field
 (comment) @above
+(using_directive [(qualified_name) (identifier)] @source .) @import

@@ -11,3 +11,4 @@
 (preproc_def name: (_) @name) @definition.macro
 (preproc_function_def name: (_) @name) @definition.macro
 (comment) @above
+(preproc_include path: [(system_lib_string) (string_literal)] @source) @import

@@ -17,3 +17,4 @@
 (alias_declaration name: (_) @name) @definition.type
 (preproc_function_def name: (_) @name) @definition.macro
 (comment) @above
+(preproc_include path: [(system_lib_string) (string_literal)] @source) @import

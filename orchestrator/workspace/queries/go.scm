@@ -13,3 +13,4 @@
 (source_file (var_declaration . (var_spec . name: (identifier) @name) .) @definition.variable)
 (comment) @above
 (function_declaration name: (identifier) @name) @definition.function
+(import_spec path: (interpreted_string_literal (interpreted_string_literal_content) @source)) @import

@@ -6,3 +6,4 @@
 (compact_constructor_declaration name: (_) @name) @definition.method
 (field_declaration declarator: (variable_declarator name: (_) @name)) @definition.field
 [(line_comment) (block_comment)] @above
+(import_declaration (scoped_identifier) @source (asterisk)? @imported) @import

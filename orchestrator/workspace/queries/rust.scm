@@ -13,3 +13,6 @@
 (const_item name: (_) @name) @definition.constant
 (static_item name: (_) @name) @definition.constant
 [(line_comment) (block_comment) (attribute_item)] @above
+(use_declaration argument: (_) @source) @import
+(mod_item name: (identifier) @module !body) @import
+(extern_crate_declaration name: (identifier) @source) @import

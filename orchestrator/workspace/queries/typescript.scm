@@ -8,3 +8,4 @@
 (export_statement declaration: (enum_declaration name: (_) @name)) @definition.enum
 (export_statement declaration: (type_alias_declaration name: (_) @name)) @definition.type
 (export_statement declaration: (function_signature name: (_) @name)) @definition.function
+(import_statement (import_require_clause source: (string (string_fragment) @source))) @import
