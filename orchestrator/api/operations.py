@@ -17,6 +17,7 @@ from orchestrator.api import (
     journal_operations,
     policies,
     session_operations,
+    structure,
 )
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -227,6 +228,7 @@ AWAIT_CHANGE = Operation(
 
 
 MODULES = (
+    structure,
     history,
     session_operations,
     conflicts,
@@ -251,7 +253,6 @@ BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in O
 PLANNED: frozenset[str] = frozenset(
     (
         "directory_stats",
-        "get_overview",
         "related_files",
         "read_files",
         "read_content",

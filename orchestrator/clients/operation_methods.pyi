@@ -13,6 +13,7 @@ import orchestrator.api.parameters
 import orchestrator.api.policies
 import orchestrator.api.results
 import orchestrator.api.session_operations
+import orchestrator.api.structure
 
 class OperationMethods:
     """One method for each operation: its parameters as arguments, its result typed."""
@@ -312,6 +313,25 @@ class OperationMethods:
 
         id: '@N' of an approval, a conflict or a change.
         timeout_s: Seconds to wait.
+        """
+
+    async def get_overview(
+        self,
+        path: str,
+        changed_since: str | int | None = None,
+        symbol: str | None = None,
+        depth: int | None = None,
+        skip: int = 0,
+        max_tokens: int = 4000,
+    ) -> orchestrator.api.structure.Overview:
+        """Outline of a file: symbols with their lines, imports, what changed. Read on with read_symbol or read_file.
+
+        path: Relative path, e.g. 'src/app.py'.
+        changed_since: '@N': mark what changed after it.
+        symbol: Only what this one holds.
+        depth: Levels; default: as many as fit.
+        skip: As `next` of the last answer says.
+        max_tokens: Token budget.
         """
 
     async def blame(

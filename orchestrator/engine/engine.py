@@ -23,6 +23,7 @@ from orchestrator.api.journal_checks import (
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
+from orchestrator.api.structure import GET_OVERVIEW
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -55,6 +56,7 @@ from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
+from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
@@ -147,6 +149,7 @@ class Engine:
             handled_by(o.SEARCH_CONTENT, Searcher(services, observer).search_content),
             handled_by(o.READ_FILE, self.reader.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
+            handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
             handled_by(o.EDIT_FILE, writer.edit_file),
             handled_by(o.APPLY_PATCH, writer.apply_patch),
             handled_by(o.WRITE_FILE, writer.write_file),

@@ -11,6 +11,7 @@ from orchestrator.api import results as r
 from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
+from orchestrator.api.structure import Overview, overview_head, overview_rows
 from orchestrator.core.errors import escaped, plural
 
 
@@ -99,6 +100,14 @@ def _search_result(result: r.SearchResult) -> str:
     if not result.hits:
         return head
     return fenced(head, "\n".join(rows) + "\n", _cursor(result.cursor))
+
+
+@_block.register
+def _overview(result: Overview) -> str:
+    """The outline, a row for each symbol; behind it how much was left out."""
+    left = f"[{result.left_out} of {plural(result.symbols, 'symbol')} left out]" if result.left_out else ""
+    rows = "".join(f"{row}\n" for row in overview_rows(result))
+    return fenced(overview_head(result), rows or "(no symbols)\n", "\n".join(filter(None, (left, _more(result.next)))))
 
 
 @_block.register

@@ -108,13 +108,16 @@ def _plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return plain
 
 
-def _resolved(node: Any, definitions: dict[str, Any]) -> Any:
+def _resolved(node: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """A type within itself is an object, of which no more is said."""
     match node:
         case list():
-            return [_resolved(item, definitions) for item in node]
+            return [_resolved(item, definitions, within) for item in node]
+        case {"$ref": str(name)} if name in within:
+            return {"type": "object"}
         case {"$ref": str(name)}:
-            return _resolved(definitions[name.rpartition("/")[2]], definitions)
+            return _resolved(definitions[name.rpartition("/")[2]], definitions, (*within, name))
         case dict():
-            return {key: _resolved(value, definitions) for key, value in node.items()}
+            return {key: _resolved(value, definitions, within) for key, value in node.items()}
         case _:
             return node

@@ -43,13 +43,22 @@ LIMITED = pytest.mark.parametrize(
 BIG = "".join(f'{n}: "quoted" \\ and \u00e4\u4f60\U0001f600, line {n}\n' for n in range(1, 6_001))
 SHORT_LINES = "x\n" * 6_000
 TAIL = "\u0001" * 900 + "\U0001f600" * 900 + "e" * 900 + "\n"
+DEEP = "".join(f"import m{n}\n" for n in range(1000)) + "".join(
+    f"class C{n}:\n" + "".join(f"    def f{m}_{'n' * 100}(self): ...\n" for m in range(300)) for n in range(5)
+)
 WIDE = "".join(f"{n}{TAIL}" for n in range(1, 101))
 LONG_NAME = "n" * 200
 
 
 @pytest.fixture
 def place(place: Place) -> Place:
-    for name, text in (("big.txt", BIG), ("short.txt", SHORT_LINES), ("wide.txt", WIDE), ("h.txt", "0\n")):
+    for name, text in (
+        ("big.txt", BIG),
+        ("short.txt", SHORT_LINES),
+        ("wide.txt", WIDE),
+        ("h.txt", "0\n"),
+        ("deep.py", DEEP),
+    ):
         (place.workspace / name).write_text(text)
     folder = place.workspace / LONG_NAME / LONG_NAME
     folder.mkdir(parents=True)
@@ -99,6 +108,9 @@ def calls(names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         ("read_file", {"path": "short.txt", "max_tokens": 200_000, "line_numbers": False}),
         ("read_file", {"path": "wide.txt", "max_tokens": 200_000}),
         ("read_lines", {"path": "big.txt", "end": 6_000}),
+        ("get_overview", {"path": "big.txt", "max_tokens": 200_000}),
+        ("get_overview", {"path": "deep.py", "max_tokens": 200_000}),
+        ("get_overview", {"path": "deep.py", "max_tokens": 200_000, "symbol": "C0", "changed_since": "@start"}),
         ("edit_file", {"path": "short.txt", "changes": spread}),
         ("edit_file", {"path": "wide.txt", "changes": [{"search": WIDE[:2000], "replace": ""}]}),
         ("edit_file", {"path": "big.txt", "changes": [{"search": "and", "replace": ""}]}),

@@ -140,7 +140,7 @@ async def test_refusals_are_tool_results(place: Place, mode: Mode, revision: str
         reported = refused(ambiguous, "search_ambiguous")
         assert "same" not in json.dumps(reported["details"])
         refused(await call("no_such_tool", {}), "unknown_operation")
-        refused(await call("read_symbol", {"path": "a.py", "symbol": "f"}), "not_available")
+        refused(await call("run_command", {"argv": ["ls"]}), "not_available")
 
 
 async def test_what_people_do_is_no_tool(place: Place) -> None:

@@ -63,6 +63,7 @@ CASES = (
     Case("search_content", "ok", {"pattern": "nowhere at all"}),
     Case("read_file", "ok", {"path": "a.txt"}, ("version_id", "first")),
     Case("read_lines", "ok", {"path": "a.txt", "start": 2, "end": 3}),
+    Case("get_overview", "ok", {"path": "a.txt"}),
     Case("edit_file", "preview", {"path": "a.txt", "changes": SEARCH, "preview": True}),
     Case("edit_file", "ok", {"path": "a.txt", "changes": SEARCH}, ("change", "change")),
     Case("edit_file", "preview", {"path": "a.txt", "changes": OTHER, "base": "{first}", "preview": True}),

@@ -51,6 +51,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "search_content": [{"pattern": "d"}, {"pattern": "d", "path": PATH}, {"pattern": "d", "globs": [PATH]}],
     "read_file": [{"path": PATH}, {"path": PATH, "at": "{first}"}, {"path": PATH, "at": "{last}"}],
     "read_lines": [{"path": PATH}, {"path": PATH, "at": "{first}"}],
+    "get_overview": [{"path": PATH}, {"path": PATH, "changed_since": "{first}"}, {"path": PATH, "symbol": "dear"}],
     "edit_file": [
         {"path": PATH, "changes": [{"search": "monday q", "replace": "x"}]},
         {"path": PATH, "changes": [{"search": "mondey", "replace": "x", "fuzzy": True}], "preview": True},

@@ -80,6 +80,8 @@ TABLE = [
     Row("read_file", ONE, "shows", "asks"),
     Row("read_file", {**ONE, "at": "{first}"}, "shows", "asks"),
     Row("read_lines", ONE, "shows", "asks"),
+    Row("get_overview", ONE, "shows", "asks"),
+    Row("get_overview", {**ONE, "changed_since": "{first}"}, "shows", "asks"),
     Row("edit_file", {**ONE, **EDIT}, "shows", "asks"),
     Row("apply_patch", {"patch": PATCH, "preview": True}, "shows", "asks"),
     Row("write_file", {**ONE, **WRITE}, "shows", "leaves out"),

@@ -13,6 +13,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
+from orchestrator.api.structure import GET_OVERVIEW
 from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
@@ -30,6 +31,8 @@ search = OperationCommand(
     defaults={"context_lines": 0, "max_results": 200},
     options=(click.Option(["--case-sensitive/--ignore-case", " /-i"], default=True, help="Whether 'a' finds 'A'."),),
 )
+
+overview = OperationCommand(GET_OVERVIEW, defaults={"max_tokens": WHOLE_TOKENS}, hide=("max_tokens",))
 
 
 @command(READ_FILE, hide=("max_tokens", "line_numbers"))

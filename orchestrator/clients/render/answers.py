@@ -16,6 +16,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
+from orchestrator.api.structure import Overview, overview_head, overview_rows
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.clients.render.generic import (
     DIFF_GOES_ON,
@@ -105,6 +106,16 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
 
 def _show_conflict(answer: r.ChangeAnswer) -> str:
     return f"orchestrator conflicts show {answer.conflict}"
+
+
+@rendered.register
+def _overview(result: Overview) -> Iterator[str]:
+    yield overview_head(result)
+    for row in overview_rows(result):
+        yield from content(row)
+    if result.left_out:
+        yield f"… {result.left_out} of {plural(result.symbols, 'symbol')} left out; --symbol NAME shows what one holds"
+    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 
 @rendered.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import nlargest
 
 import msgspec
@@ -39,6 +40,36 @@ def find_symbols(outline: Outline, name: str) -> list[tuple[str, Symbol]]:
     return [item for item in found if item[1].kind != "impl"] or found
 
 
+def only_symbol(
+    outline: Outline, name: str, *, prefix: str = "", details: Mapping[str, object] | None = None
+) -> tuple[str, Symbol]:
+    """The one symbol of a name, with its dotted name.
+
+    Raises SymbolNotFound (`details`: `nearest` with name, line, end_line and score) and SymbolAmbiguous (`details`:
+    `lines`, `symbols`).
+    """
+    found = find_symbols(outline, name)
+    if not found:
+        nearest = _nearest(outline, name)
+        meant = f" Nearest: {', '.join(str(one['name']) for one in nearest)}." if nearest else ""
+        raise SymbolNotFound(
+            f"{prefix}the file has no symbol {name!r}.{meant}",
+            hint=None if nearest else "Nothing in it is called like that. Read the file, or send {search, replace}.",
+            details={**(details or {}), "nearest": nearest},
+        )
+    if len(found) > 1:
+        lines = [symbol.line for _, symbol in found]
+        raise SymbolAmbiguous(
+            f"{prefix}{len(found)} symbols are called {name!r}: lines {shown_lines(lines)}.",
+            details={
+                **(details or {}),
+                "lines": lines[:MOST_PLACES],
+                "symbols": [dotted for dotted, _ in found[:MOST_PLACES]],
+            },
+        )
+    return found[0]
+
+
 def locate_symbol(document: Document, outline: Outline | None, change: SymbolChange, *, index: int = 0) -> list[Edit]:
     """The edits that replace exactly the symbol's lines, decorators and the comments right above included.
 
@@ -53,26 +84,7 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
             hint="Send {search, replace} instead.",
             details={"change": index},
         )
-    found = find_symbols(outline, change.symbol)
-    if not found:
-        nearest = _nearest(outline, change.symbol)
-        meant = f" Nearest: {', '.join(str(one['name']) for one in nearest)}." if nearest else ""
-        raise SymbolNotFound(
-            f"change {index + 1}: the file has no symbol {change.symbol!r}.{meant}",
-            hint=None if nearest else "Nothing in it is called like that. Read the file, or send {search, replace}.",
-            details={"change": index, "nearest": nearest},
-        )
-    if len(found) > 1:
-        lines = [symbol.line for _, symbol in found]
-        raise SymbolAmbiguous(
-            f"change {index + 1}: {len(found)} symbols are called {change.symbol!r}: lines {shown_lines(lines)}.",
-            details={
-                "change": index,
-                "lines": lines[:MOST_PLACES],
-                "symbols": [dotted for dotted, _ in found[:MOST_PLACES]],
-            },
-        )
-    dotted, symbol = found[0]
+    dotted, symbol = only_symbol(outline, change.symbol, prefix=f"change {index + 1}: ", details={"change": index})
     if not symbol.alone:
         raise ParameterInvalid(
             "symbol", f"{dotted} shares line {symbol.line} with other code", hint="Send {search, replace} instead."

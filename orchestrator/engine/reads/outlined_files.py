@@ -1,0 +1,49 @@
+"""Files with what they define, as a caller may be told of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from orchestrator.core.errors import BinaryFile
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.symbols import Outline
+from orchestrator.engine.access import ContentAccess
+from orchestrator.engine.external.observer import Observer, required, warnings
+from orchestrator.engine.reads.file_reads import Shown
+from orchestrator.engine.redaction import Hidden
+from orchestrator.engine.services import Services
+
+LEAST_SECRET = 4
+"""Characters of a piece of a secret that a name may not hold."""
+
+
+class OutlinedFile(NamedTuple):
+    """A version of a file, and what it defines."""
+
+    shown: Shown
+    document: Document
+    outline: Outline
+    hidden: Hidden
+    size: int
+
+    def told(self, name: str) -> str:
+        """A name of the outline without what a secret says: names of a text without a grammar are whole lines."""
+        for secret in self.hidden.found:
+            text = self.document.lines[secret.line - 1][secret.start : secret.end]
+            if len(text) >= LEAST_SECRET and (text in name or name in text):
+                return f"[{secret.kind}]"
+        return name
+
+
+async def outlined_file(services: Services, observer: Observer, access: ContentAccess) -> OutlinedFile:
+    """The file as it is; the caller holds its lock. Raises as `Observer.refresh_for_display`, and BinaryFile."""
+    path = access.path
+    present = await observer.refresh_for_display(access)
+    entry, digest, data = required(present)
+    document = await services.contents.text(digest, data)
+    outline = await services.parser.outline(path, digest, data) if document is not None else None
+    if document is None or outline is None:
+        raise BinaryFile(path, "it is not text")
+    hidden = await services.redaction.of(access.caller, path, digest, document)
+    shown = Shown(path, entry.version, digest, document, warnings(present))
+    return OutlinedFile(shown, document, outline, hidden, len(data))

@@ -1,0 +1,271 @@
+"""get_overview: the outline of a file in as many levels as there is room for, its imports, and what changed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from orchestrator.api import structure as s
+from orchestrator.api.parameters import Version
+from orchestrator.api.results import Result
+from orchestrator.core.errors import FileNotFound, escaped
+from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, estimate_tokens, size, weight
+from orchestrator.core.text.encoding import EMPTY, Document
+from orchestrator.core.text.locate_symbol import only_symbol
+from orchestrator.core.text.overview import SymbolChanges, TextFacts, count, facts_of, symbol_changes
+from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.engine.access import ContentAccess
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.services import Services
+
+KEPT_FACTS = 500
+"""Contents whose facts are remembered."""
+
+NOTE_BYTES = 24
+"""Of a row beside its symbol: its end, and how many are inside."""
+
+R = TypeVar("R", bound=Result)
+
+
+class Overviewer:
+    """Answers from outlines, which the parser remembers by content, whoever asked for them."""
+
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
+        self._facts: OrderedDict[Digest, TextFacts] = OrderedDict()
+
+    async def get_overview(self, caller: Caller, call: Call, params: s.GetOverview) -> s.Overview:
+        path = self._s.paths.file(params.path)
+        access = self._s.access.content(caller, call, path)
+        async with self._s.locks.shared(path):
+            found = await outlined_file(self._s, self._observer, access)
+            changes, warned = SymbolChanges(), found.shown.warnings
+            if params.changed_since is not None:
+                changes, more = await self._changes(access, found, params.changed_since)
+                warned = (*warned, *more)
+            most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
+            room = call.room.framed(escaped(path), escaped(path), *warned)
+            answer = self._overview(params, found, changes, _Budget(room, min(params.max_tokens, most)))
+            await self._note(caller, call, found, answer, access)
+        return msgspec.structs.replace(answer, warnings=warned)
+
+    async def _changes(
+        self, access: ContentAccess, found: OutlinedFile, since: Version
+    ) -> tuple[SymbolChanges, tuple[str, ...]]:
+        """What became of the symbols since a position, and a warning; of a file that was not there all are new."""
+        path, at = access.path, self._s.past.position(since, parameter="changed_since")
+        try:
+            row = await self._s.past.at(path, at)
+        except FileNotFound as error:
+            nothing = Outline("text", (), parsed=False)
+            return symbol_changes(nothing, EMPTY.lines, found.outline, found.document.lines), (error.message,)
+        digest, data = await self._s.past.content(access, row)
+        old = await self._s.past.text(access, row)
+        outline = await self._s.parser.outline(path, digest, data)
+        assert outline is not None, "it is text"
+        return symbol_changes(outline, old.lines, found.outline, found.document.lines), ()
+
+    async def _note(
+        self, caller: Caller, call: Call, found: OutlinedFile, answer: s.Overview, access: ContentAccess
+    ) -> None:
+        """No line counts as seen: an outline tells of lines, and shows none."""
+        text = "\n".join(s.overview_rows(answer))
+        seen = SeenLines(
+            path=access.path, version=found.shown.version, ranges=(), total_lines=found.document.line_count
+        )
+        event = FileRead(
+            operation=call.operation.name,
+            seen=seen,
+            bytes=len(text),
+            tokens=estimate_tokens(text),
+            approval=access.approval,
+        )
+        if access.approval is None:
+            await self._s.notes.note_shown(caller, call, event)
+        else:  # what a person let it see must be on record
+            await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
+
+    def _facts_of(self, digest: Digest, document: Document) -> TextFacts:
+        facts = self._facts.get(digest)
+        if facts is None:
+            facts = self._facts[digest] = facts_of(document.lines)
+            if len(self._facts) > KEPT_FACTS:
+                self._facts.popitem(last=False)
+        return facts
+
+    def _overview(
+        self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, budget: _Budget
+    ) -> s.Overview:
+        shown, document, outline = found.shown, found.document, found.outline
+        facts, symbols, within = self._facts_of(shown.digest, document), outline.symbols, None
+        if params.symbol is not None:
+            within, one = only_symbol(outline, params.symbol)
+            symbols = one.children
+        first = within is None and not params.skip  # later pages do not repeat what is beside the outline
+        imports = [
+            s.ImportLine(line=one.line, source=found.told(one.source), names=one.names) for one in outline.imports
+        ]
+        changed = [
+            s.SymbolChange(name=found.told(one.name), type=one.kind, change=one.change, line=one.line)
+            for one in changes.symbols
+        ]
+        told = tuple(imports[: budget.of_quarter(imports, s.import_text)]) if first else ()
+        moved = tuple(changed[: budget.of_quarter(changed, s.change_text)]) if first else ()
+        marks = {(one.name, one.line): one.change for one in changes.symbols}
+        rest, prefix = symbols[params.skip :], f"{within}." if within is not None else ""
+        entries = _entries(rest, prefix, marks, found.told, params.depth, budget)
+        left = count(rest) - sum(map(_taken, entries))
+        long = facts.long_lines
+        return s.Overview(
+            path=shown.path,
+            version_id=show(shown.version),
+            language=outline.language,
+            line_count=document.line_count,
+            size=found.size,
+            encoding=document.encoding,
+            eol=document.eol,
+            long_lines=s.LongLinesText(count=long.count, longest=long.longest, lines=long.lines) if long else None,
+            errors=outline.errors,
+            symbol=within,
+            imports=told,
+            imports_left_out=len(imports) - len(told) if first else 0,
+            outline=entries,
+            symbols=count(symbols),
+            left_out=left,
+            next=_next(params, shown.path, prefix, rest, entries) or None if left else None,
+            changed_symbols=moved,
+            changes_left_out=len(changed) - len(moved),
+            changed_outside=changes.outside,
+            search_hints=tuple(s.SearchHint(pattern=text, count=times) for text, times in facts.hints) if first else (),
+        )
+
+
+class _Budget:
+    """What is left of an answer: bytes and lines for its client, and tokens."""
+
+    def __init__(self, room: AnswerSpace, tokens: int) -> None:
+        self._room, self._weight = room, tokens * PER_TOKEN
+
+    def of_quarter(self, items: Sequence[R], text: Callable[[R], str]) -> int:
+        """How many of these fit into a quarter of what is left; they are taken from it."""
+        bytes_left, lines_left, weight_left = self._room.bytes // 4, self._room.lines // 4, self._weight // 4
+        taken = 0
+        for item in items:
+            row = text(item)
+            cost = self._room.cost(size(row) + 4, item)
+            bytes_left, lines_left, weight_left = bytes_left - cost, lines_left - 1, weight_left - weight(row) - 8
+            if min(bytes_left, lines_left, weight_left) < 0:
+                break
+            self._room, self._weight = self._room.less(cost, 1), self._weight - weight(row) - 8
+            taken += 1
+        return taken
+
+    def cost(self, entry: s.OutlineEntry, depth: int) -> tuple[int, int]:
+        """The bytes of one row, and its weight."""
+        row = s.entry_text(entry, depth)
+        return self._room.cost(size(row) + NOTE_BYTES, entry), weight(row) + NOTE_BYTES
+
+    def holds(self, taken: int, rows: int, weighed: int) -> bool:
+        return taken <= self._room.bytes and rows <= self._room.lines and weighed <= self._weight
+
+
+def _entries(
+    symbols: Sequence[Symbol],
+    prefix: str,
+    marks: Mapping[tuple[str, int], str],
+    told: Callable[[str], str],
+    depth: int | None,
+    budget: _Budget,
+) -> tuple[s.OutlineEntry, ...]:
+    """The symbols in as many levels as fit, `depth` at most; where not even one fits, the first of them."""
+    levels: list[list[tuple[int, int]]] = []  # the costs of the rows of each
+
+    def measured(symbol: Symbol, prefix: str, level: int) -> s.OutlineEntry:
+        entry = s.OutlineEntry(
+            name=told(symbol.name),
+            type=symbol.kind,
+            line=symbol.line,
+            end_line=symbol.end_line,
+            change=marks.get((f"{prefix}{symbol.name}", symbol.line)) if marks else None,
+        )
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(budget.cost(entry, level))
+        if not symbol.children or level + 1 == depth:
+            return entry
+        inner = f"{prefix}{symbol.name}."
+        children = tuple(measured(child, inner, level + 1) for child in symbol.children)
+        return msgspec.structs.replace(entry, children=children)
+
+    whole = [measured(symbol, prefix, 0) for symbol in symbols]
+    taken = rows = weighed = fits = 0
+    for costs in levels:
+        taken, rows = taken + sum(cost for cost, _ in costs), rows + len(costs)
+        weighed += sum(heavy for _, heavy in costs)
+        if not budget.holds(taken, rows, weighed):
+            break
+        fits += 1
+    if levels and not fits:
+        whole = whole[: _first(levels[0], budget)]
+    return tuple(_cut(entry, symbol, max(fits, 1)) for entry, symbol in zip(whole, symbols, strict=False))
+
+
+def _first(costs: Iterable[tuple[int, int]], budget: _Budget) -> int:
+    """How many rows fit, from the first on; one at least, so that a reader gets on."""
+    taken = weighed = number = 0
+    for cost, heavy in costs:
+        taken, weighed = taken + cost, weighed + heavy
+        if number and not budget.holds(taken, number + 1, weighed):
+            break
+        number += 1
+    return number
+
+
+def _cut(entry: s.OutlineEntry, symbol: Symbol, levels: int) -> s.OutlineEntry:
+    """An entry with so many levels, itself one of them, and how many symbols are below."""
+    if levels == 1 or not entry.children:
+        return msgspec.structs.replace(entry, children=(), left_out=count(symbol.children))
+    pairs = zip(entry.children, symbol.children, strict=True)
+    return msgspec.structs.replace(entry, children=tuple(_cut(child, of, levels - 1) for child, of in pairs))
+
+
+def _taken(entry: s.OutlineEntry) -> int:
+    return 1 + sum(map(_taken, entry.children))
+
+
+def _next(
+    params: s.GetOverview,
+    path: WorkspacePath,
+    prefix: str,
+    symbols: Sequence[Symbol],
+    entries: Sequence[s.OutlineEntry],
+) -> str:
+    """The call that shows the next of what was left out: further symbols, or what the first of these holds."""
+    since = f', changed_since="{params.changed_since}"' if params.changed_since is not None else ""
+    if len(entries) < len(symbols):
+        within = f", symbol={quoted(prefix[:-1])}" if prefix else ""
+        depth = f", depth={params.depth}" if params.depth is not None else ""
+        return f"get_overview(path={quoted(path)}{within}{depth}, skip={params.skip + len(entries)}{since})"
+    name = _first_left_out(prefix, symbols, entries)
+    return f"get_overview(path={quoted(path)}, symbol={quoted(name)}{since})" if name else ""
+
+
+def _first_left_out(prefix: str, symbols: Sequence[Symbol], entries: Sequence[s.OutlineEntry]) -> str:
+    """The dotted name of the first whose inside is not shown; not of one whose name is not."""
+    for symbol, entry in zip(symbols, entries, strict=False):
+        name = f"{prefix}{symbol.name}"
+        if symbol.name != entry.name:
+            continue
+        if entry.left_out:
+            return name
+        if found := _first_left_out(f"{name}.", symbol.children, entry.children):
+            return found
+    return ""
