@@ -256,7 +256,6 @@ PLANNED: frozenset[str] = frozenset(
         "related_files",
         "read_files",
         "read_content",
-        "read_symbol",
         "get_excerpt",
         "summarize_file",
         "run_command",

@@ -200,6 +200,7 @@ class FileText(Result, frozen=True, kw_only=True):
     truncated: bool = False
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
+    symbol: str | None = None  # the dotted name of what is shown, where that was asked for
     unchanged_since: str | None = None
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -25,6 +25,23 @@ class GetOverview(p.Params, frozen=True):
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 4000
 
 
+class ReadSymbol(p.Params, frozen=True):
+    path: p.PathText
+    symbol: SymbolName
+    context_lines: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
+    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+
+
+class ReadEnclosing(p.Params, frozen=True):
+    path: p.PathText
+    line: Annotated[p.Count, Meta(description="A line in it, 1-based.")]
+    depth: Annotated[p.Count, Meta(description="1: the innermost; 2: what is around that.")] = 1
+    context_lines: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
+    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+
+
 class OutlineEntry(r.Result, frozen=True, kw_only=True):
     """A symbol with what it holds. Lines include decorators, attributes and the comments right above."""
 
@@ -95,6 +112,26 @@ GET_OVERVIEW = Operation(
     shape="text",
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown, e.SymbolNotFound, e.SymbolAmbiguous),
     command="overview",
+)
+
+READ_SYMBOL = Operation(
+    "read_symbol",
+    ReadSymbol,
+    r.FileText,
+    "Read one function, class, key or section by its name.",
+    shape="text",
+    raises=(*READS, e.BinaryFile, e.SymbolNotFound, e.SymbolAmbiguous),
+    command="symbol",
+)
+
+READ_ENCLOSING = Operation(
+    "read_enclosing",
+    ReadEnclosing,
+    r.FileText,
+    "Read the whole function, class or section around a line.",
+    shape="text",
+    raises=(*READS, e.BinaryFile),
+    command="around",
 )
 
 

@@ -334,6 +334,42 @@ class OperationMethods:
         max_tokens: Token budget.
         """
 
+    async def read_symbol(
+        self,
+        path: str,
+        symbol: str,
+        context_lines: int = 0,
+        max_tokens: int = 8000,
+        line_numbers: bool = True,
+    ) -> orchestrator.api.results.FileText:
+        """Read one function, class, key or section by its name.
+
+        path: Relative path, e.g. 'src/app.py'.
+        symbol: Dotted name, e.g. 'Class.method'; or its last part.
+        context_lines: Further lines before and after.
+        max_tokens: Token budget.
+        line_numbers: Number the lines.
+        """
+
+    async def read_enclosing(
+        self,
+        path: str,
+        line: int,
+        depth: int = 1,
+        context_lines: int = 0,
+        max_tokens: int = 8000,
+        line_numbers: bool = True,
+    ) -> orchestrator.api.results.FileText:
+        """Read the whole function, class or section around a line.
+
+        path: Relative path, e.g. 'src/app.py'.
+        line: A line in it, 1-based.
+        depth: 1: the innermost; 2: what is around that.
+        context_lines: Further lines before and after.
+        max_tokens: Token budget.
+        line_numbers: Number the lines.
+        """
+
     async def blame(
         self,
         path: str,

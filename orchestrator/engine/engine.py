@@ -23,7 +23,7 @@ from orchestrator.api.journal_checks import (
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
-from orchestrator.api.structure import GET_OVERVIEW
+from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -60,6 +60,7 @@ from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
+from orchestrator.engine.reads.symbol_reads import SymbolReader
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
 from orchestrator.engine.record.folded_state import Snapshotter, StateCheck
@@ -120,6 +121,7 @@ class Engine:
         self._log = logger("engine")
         self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, self.reader)
+        symbols = SymbolReader(services, observer, self.reader)
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(services, pipeline)
@@ -150,6 +152,8 @@ class Engine:
             handled_by(o.READ_FILE, self.reader.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
+            handled_by(READ_SYMBOL, symbols.read_symbol),
+            handled_by(READ_ENCLOSING, symbols.read_enclosing),
             handled_by(o.EDIT_FILE, writer.edit_file),
             handled_by(o.APPLY_PATCH, writer.apply_patch),
             handled_by(o.WRITE_FILE, writer.write_file),

@@ -45,6 +45,8 @@ def _file_text(result: r.FileText) -> str:
         f"{escaped(result.path)} {result.version_id}, lines {result.start}-{result.end} of {result.total_lines}"
         f" ({result.encoding}, {result.eol})"
     )
+    if result.symbol is not None:
+        head += f", {escaped(result.symbol)}"
     tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
     return fenced(head, result.text, tail)
 

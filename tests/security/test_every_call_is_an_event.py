@@ -64,6 +64,8 @@ CASES = (
     Case("read_file", "ok", {"path": "a.txt"}, ("version_id", "first")),
     Case("read_lines", "ok", {"path": "a.txt", "start": 2, "end": 3}),
     Case("get_overview", "ok", {"path": "a.txt"}),
+    Case("read_symbol", "ok", {"path": "a.py", "symbol": "f"}),
+    Case("read_enclosing", "ok", {"path": "a.txt", "line": 2}),
     Case("edit_file", "preview", {"path": "a.txt", "changes": SEARCH, "preview": True}),
     Case("edit_file", "ok", {"path": "a.txt", "changes": SEARCH}, ("change", "change")),
     Case("edit_file", "preview", {"path": "a.txt", "changes": OTHER, "base": "{first}", "preview": True}),
@@ -166,6 +168,7 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
     (prepared.state_dir / "policy.toml").write_text(POLICY)
     for name in ("a.txt", "b.txt", "asked.txt", "held.txt"):
         (prepared.workspace / name).write_text(LINES)
+    (prepared.workspace / "a.py").write_text("import b\n\n\ndef f():\n    return 1\n")
     with running(base) as started:
         yield started
 
@@ -333,6 +336,6 @@ def test_a_diff_of_the_tree_is_one_event(daemon: RunningDaemon) -> None:
         for number in range(8):
             alice.done("write_file", path=f"n{number}.txt", content="x\n", mode="create")
         head = events.head()
-        assert len(alice.done("get_diff", from_="@0")["files"]) == 12
+        assert len(alice.done("get_diff", from_="@0")["files"]) == 13
         (shown,) = events.after(head)
-        assert (shown["tag"], len(shown["seen"])) == ("diff_shown", 12)
+        assert (shown["tag"], len(shown["seen"])) == ("diff_shown", 13)

@@ -53,6 +53,8 @@ async def asked(client: FileAccess, operation: str, **parameters: Any) -> str:
 READS = [
     pytest.param("read_file", {"path": PATH}, id="read_file"),
     pytest.param("read_lines", {"path": PATH}, id="read_lines"),
+    pytest.param("get_overview", {"path": PATH}, id="get_overview"),
+    pytest.param("read_enclosing", {"path": PATH, "line": 2}, id="read_enclosing"),
     pytest.param("get_diff", {"path": PATH, "from_": "@0"}, id="get_diff"),
     pytest.param("search_content", {"pattern": "line 7", "path": PATH}, id="search_content"),
     pytest.param("blame", {"path": PATH}, id="blame"),

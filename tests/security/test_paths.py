@@ -22,6 +22,9 @@ READS: dict[str, Callable[[str], Params]] = {
     "get_diff": lambda path: {"path": path},
     "file_history": lambda path: {"path": path},
     "search_content": lambda path: {"path": path, "pattern": "outside"},
+    "get_overview": lambda path: {"path": path},
+    "read_symbol": lambda path: {"path": path, "symbol": "outside"},
+    "read_enclosing": lambda path: {"path": path, "line": 1},
 }
 WRITES: dict[str, Callable[[str], Params]] = {
     "write_file": lambda path: {"path": path, "content": "x\n", "mode": "append"},

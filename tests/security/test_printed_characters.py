@@ -40,6 +40,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
         pytest.param(("search", INVISIBLE), id="a search for them"),
         pytest.param(("log", NAME), id="a history"),
         pytest.param(("blame", NAME), id="blame"),
+        pytest.param(("overview", NAME), id="an outline"),
+        pytest.param(("around", NAME, "1"), id="what is around a line"),
         pytest.param(("journal", "query"), id="events"),
         pytest.param(("journal", "export"), id="an export"),
         pytest.param(("open", f"absent{INVISIBLE}"), id="a refusal"),

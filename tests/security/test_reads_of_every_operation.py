@@ -52,6 +52,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "read_file": [{"path": PATH}, {"path": PATH, "at": "{first}"}, {"path": PATH, "at": "{last}"}],
     "read_lines": [{"path": PATH}, {"path": PATH, "at": "{first}"}],
     "get_overview": [{"path": PATH}, {"path": PATH, "changed_since": "{first}"}, {"path": PATH, "symbol": "dear"}],
+    "read_symbol": [{"path": PATH, "symbol": "dear"}],
+    "read_enclosing": [{"path": PATH, "line": 2}],
     "edit_file": [
         {"path": PATH, "changes": [{"search": "monday q", "replace": "x"}]},
         {"path": PATH, "changes": [{"search": "mondey", "replace": "x", "fuzzy": True}], "preview": True},

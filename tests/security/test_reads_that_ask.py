@@ -33,6 +33,9 @@ TEXT = "dear diary\n"
     [
         ("read_file", {"path": "asked.txt"}),
         ("read_lines", {"path": "asked.txt"}),
+        ("get_overview", {"path": "asked.txt"}),
+        ("read_symbol", {"path": "asked.txt", "symbol": "dear"}),
+        ("read_enclosing", {"path": "asked.txt", "line": 1}),
         ("search_content", {"pattern": "diary", "path": "asked.txt"}),
         ("get_diff", {"path": "asked.txt"}),
         ("get_diff", {"path": "asked.txt", "from_": "@0", "to": "working"}),

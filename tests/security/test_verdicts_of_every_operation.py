@@ -46,7 +46,7 @@ verdict = "allow"
 """
 
 PATH = "vault/plan.txt"
-TEXT = "".join(f"{line} quokka\n" for line in ("dear diary", "monday", "tuesday", "wednesday", "thursday", "friday"))
+TEXT = "".join(f"{line} quokka\n" for line in ("# dear diary", "monday", "tuesday", "wednesday", "thursday", "friday"))
 SECRETS = {"list": "plan.txt", "read": "quokka"}
 
 Answers = Literal["shows", "asks", "leaves out", "refuses", "is silent"]
@@ -82,6 +82,8 @@ TABLE = [
     Row("read_lines", ONE, "shows", "asks"),
     Row("get_overview", ONE, "shows", "asks"),
     Row("get_overview", {**ONE, "changed_since": "{first}"}, "shows", "asks"),
+    Row("read_symbol", {**ONE, "symbol": "dear diary quokka"}, "shows", "asks"),
+    Row("read_enclosing", {**ONE, "line": 2}, "shows", "asks"),
     Row("edit_file", {**ONE, **EDIT}, "shows", "asks"),
     Row("apply_patch", {"patch": PATCH, "preview": True}, "shows", "asks"),
     Row("write_file", {**ONE, **WRITE}, "shows", "leaves out"),

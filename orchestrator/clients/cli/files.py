@@ -12,8 +12,9 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
+from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
-from orchestrator.api.structure import GET_OVERVIEW
+from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, ReadEnclosing, ReadSymbol
 from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
@@ -34,14 +35,33 @@ search = OperationCommand(
 
 overview = OperationCommand(GET_OVERVIEW, defaults={"max_tokens": WHOLE_TOKENS}, hide=("max_tokens",))
 
+_AS_TEXT = ("max_tokens", "line_numbers")
 
-@command(READ_FILE, hide=("max_tokens", "line_numbers"))
+
+@command(READ_FILE, hide=_AS_TEXT)
 def open_file(settings: Settings, params: p.ReadFile) -> int:
     """Show a file, or lines of it; on a terminal with their numbers."""
-    text = settings.ask(READ_FILE, msgspec.structs.replace(params, line_numbers=False, max_tokens=WHOLE_TOKENS))
+    return _shown(settings, READ_FILE, params)
+
+
+@command(READ_SYMBOL, hide=_AS_TEXT)
+def symbol(settings: Settings, params: ReadSymbol) -> int:
+    """Show one function, class, key or section of a file."""
+    return _shown(settings, READ_SYMBOL, params)
+
+
+@command(READ_ENCLOSING, hide=_AS_TEXT)
+def around(settings: Settings, params: ReadEnclosing) -> int:
+    """Show the whole function, class or section around a line of a file."""
+    return _shown(settings, READ_ENCLOSING, params)
+
+
+def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int:
+    """Lines of a file; on a terminal with their numbers."""
+    text = settings.ask(operation, msgspec.structs.replace(params, line_numbers=False, max_tokens=WHOLE_TOKENS))
     code = settings.show(text, numbered(text.text, text.start) if sys.stdout.isatty() else content(text.text))
     if text.truncated and not settings.json:
-        echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with --start {text.end + 1}", err=True)
+        echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with open --start {text.end + 1}", err=True)
     return code
 
 

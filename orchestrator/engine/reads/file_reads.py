@@ -21,7 +21,7 @@ from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
 from orchestrator.core.text.encoding import Document
-from orchestrator.engine.access import Asks
+from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import quoted
@@ -98,12 +98,16 @@ class Reader:
                 entry, digest, data = required(present)
                 version, warned = entry.version, warnings(present)
             shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
-            if over := self._over_limit(caller, params, shown):
-                if self._s.permissions.profile(caller).over_limit == "refuse":
-                    raise over
-                asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
-                await access.confirm(version, digest, asks=asks)
-            return await self._show(caller, call, params, shown, access.approval)
+            return await self.show(access, call, params, shown)
+
+    async def show(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
+        """Lines of a version that was looked up, as far as the profile allows; noted as read."""
+        if over := self._over_limit(access.caller, params, shown):
+            if self._s.permissions.profile(access.caller).over_limit == "refuse":
+                raise over
+            asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
+            await access.confirm(shown.version, shown.digest, asks=asks)
+        return await self._show(access.caller, call, params, shown, access.approval)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
         path = self._s.paths.either(params.path)
@@ -221,7 +225,9 @@ class Reader:
         if last < total and (end is None or last < wanted):
             asked = f', at="{show(version)}"' if params.at is not None else ""
             if profile.limits_reads:
-                asked = f", end={last + profile.first_lines(document.lines[last:total])}{asked}"
+                asked = f", end={last + profile.first_lines(document.lines[last:wanted])}{asked}"
+            elif end is not None:
+                asked = f", end={wanted}{asked}"
             follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
         return r.FileText(
             path=path,
