@@ -253,7 +253,6 @@ BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in O
 PLANNED: frozenset[str] = frozenset(
     (
         "directory_stats",
-        "related_files",
         "read_files",
         "read_content",
         "get_excerpt",

@@ -370,6 +370,21 @@ class OperationMethods:
         line_numbers: Number the lines.
         """
 
+    async def related_files(
+        self,
+        path: str,
+        direction: Literal["both", "imports", "imported_by"] = "both",
+        depth: int = 1,
+        skip: int = 0,
+    ) -> orchestrator.api.structure.Related:
+        """Files that a file imports, and files that import it: Python, JavaScript, TypeScript, Go, Rust, Java, C, C++.
+
+        path: Relative path, e.g. 'src/app.py'.
+        direction: Which side; both by default.
+        depth: Imports of imports, so far.
+        skip: As `next` of the last answer says.
+        """
+
     async def blame(
         self,
         path: str,

@@ -23,7 +23,7 @@ from orchestrator.api.journal_checks import (
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
-from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL
+from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, RELATED_FILES
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -58,6 +58,7 @@ from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
 from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
+from orchestrator.engine.reads.relations import Relations
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.symbol_reads import SymbolReader
@@ -121,6 +122,7 @@ class Engine:
         self._log = logger("engine")
         self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, self.reader)
+        searcher = Searcher(services, observer)
         symbols = SymbolReader(services, observer, self.reader)
         lister, travel = Lister(services, self.reader), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
@@ -148,10 +150,11 @@ class Engine:
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(o.FILE_INFO, self.reader.file_info),
-            handled_by(o.SEARCH_CONTENT, Searcher(services, observer).search_content),
+            handled_by(o.SEARCH_CONTENT, searcher.search_content),
             handled_by(o.READ_FILE, self.reader.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
+            handled_by(RELATED_FILES, Relations(services, observer, searcher).related_files),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
             handled_by(o.EDIT_FILE, writer.edit_file),

@@ -11,7 +11,7 @@ from orchestrator.api import results as r
 from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
-from orchestrator.api.structure import Overview, overview_head, overview_rows
+from orchestrator.api.structure import Overview, Related, overview_head, overview_rows, related_rows
 from orchestrator.core.errors import escaped, plural
 
 
@@ -110,6 +110,16 @@ def _overview(result: Overview) -> str:
     left = f"[{result.left_out} of {plural(result.symbols, 'symbol')} left out]" if result.left_out else ""
     rows = "".join(f"{row}\n" for row in overview_rows(result))
     return fenced(overview_head(result), rows or "(no symbols)\n", "\n".join(filter(None, (left, _more(result.next)))))
+
+
+@_block.register
+def _related(result: Related) -> str:
+    head = f"{escaped(result.path)} {result.version_id}: {plural(result.files_searched, 'file')} searched for importers"
+    if result.partial:
+        head += "; there was no time for all"
+    rows = "".join(f"{escaped(row)}\n" for row in related_rows(result))
+    left = f"[{plural(result.left_out, 'file')} left out]" if result.left_out else ""
+    return fenced(head, rows or "(nothing is related)\n", "\n".join(filter(None, (left, _more(result.next)))))
 
 
 @_block.register

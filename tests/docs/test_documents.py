@@ -269,7 +269,7 @@ SECTIONS = {
 
 
 def test_the_guide_for_agents_is_short() -> None:
-    assert estimate_tokens(text_of(GUIDE)) <= 6000
+    assert estimate_tokens(text_of(GUIDE)) <= 6500
 
 
 def test_the_guide_for_agents_has_every_section() -> None:

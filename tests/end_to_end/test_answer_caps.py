@@ -64,6 +64,7 @@ def place(place: Place) -> Place:
     folder.mkdir(parents=True)
     for number in range(100):
         (folder / f"{number}-{LONG_NAME}").write_text(f"e{number}\n")
+        (folder / f"{number}{LONG_NAME}.py").write_text("import deep\n")
     return place
 
 
@@ -114,6 +115,7 @@ def calls(names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         ("read_symbol", {"path": "deep.py", "max_tokens": 200_000, "symbol": "C3"}),
         ("read_symbol", {"path": "deep.py", "symbol": "C"}),
         ("read_enclosing", {"path": "wide.txt", "max_tokens": 200_000, "line": 3, "context_lines": 500}),
+        ("related_files", {"path": "deep.py"}),
         ("edit_file", {"path": "short.txt", "changes": spread}),
         ("edit_file", {"path": "wide.txt", "changes": [{"search": WIDE[:2000], "replace": ""}]}),
         ("edit_file", {"path": "big.txt", "changes": [{"search": "and", "replace": ""}]}),

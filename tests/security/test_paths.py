@@ -23,6 +23,7 @@ READS: dict[str, Callable[[str], Params]] = {
     "file_history": lambda path: {"path": path},
     "search_content": lambda path: {"path": path, "pattern": "outside"},
     "get_overview": lambda path: {"path": path},
+    "related_files": lambda path: {"path": path},
     "read_symbol": lambda path: {"path": path, "symbol": "outside"},
     "read_enclosing": lambda path: {"path": path, "line": 1},
 }

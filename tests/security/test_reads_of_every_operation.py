@@ -54,6 +54,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "get_overview": [{"path": PATH}, {"path": PATH, "changed_since": "{first}"}, {"path": PATH, "symbol": "dear"}],
     "read_symbol": [{"path": PATH, "symbol": "dear"}],
     "read_enclosing": [{"path": PATH, "line": 2}],
+    "related_files": [{"path": PATH}],
     "edit_file": [
         {"path": PATH, "changes": [{"search": "monday q", "replace": "x"}]},
         {"path": PATH, "changes": [{"search": "mondey", "replace": "x", "fuzzy": True}], "preview": True},

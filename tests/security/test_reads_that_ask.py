@@ -34,6 +34,7 @@ TEXT = "dear diary\n"
         ("read_file", {"path": "asked.txt"}),
         ("read_lines", {"path": "asked.txt"}),
         ("get_overview", {"path": "asked.txt"}),
+        ("related_files", {"path": "asked.txt"}),
         ("read_symbol", {"path": "asked.txt", "symbol": "dear"}),
         ("read_enclosing", {"path": "asked.txt", "line": 1}),
         ("search_content", {"pattern": "diary", "path": "asked.txt"}),

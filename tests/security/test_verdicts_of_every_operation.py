@@ -84,6 +84,7 @@ TABLE = [
     Row("get_overview", {**ONE, "changed_since": "{first}"}, "shows", "asks"),
     Row("read_symbol", {**ONE, "symbol": "dear diary quokka"}, "shows", "asks"),
     Row("read_enclosing", {**ONE, "line": 2}, "shows", "asks"),
+    Row("related_files", ONE, "shows", "asks"),
     Row("edit_file", {**ONE, **EDIT}, "shows", "asks"),
     Row("apply_patch", {"patch": PATCH, "preview": True}, "shows", "asks"),
     Row("write_file", {**ONE, **WRITE}, "shows", "leaves out"),

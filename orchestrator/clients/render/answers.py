@@ -16,7 +16,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.session_operations import notice_text
-from orchestrator.api.structure import Overview, overview_head, overview_rows
+from orchestrator.api.structure import Overview, Related, overview_head, overview_rows, related_rows
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.clients.render.generic import (
     DIFF_GOES_ON,
@@ -114,7 +114,26 @@ def _overview(result: Overview) -> Iterator[str]:
     for row in overview_rows(result):
         yield from content(row)
     if result.left_out:
-        yield f"… {result.left_out} of {plural(result.symbols, 'symbol')} left out; --symbol NAME shows what one holds"
+        more = _skipping(result.next) or "--symbol NAME for what one holds"
+        yield f"… {result.left_out} of {plural(result.symbols, 'symbol')} left out; go on with {more}"
+    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
+
+
+def _skipping(call: str | None) -> str:
+    """The option by which a call that an answer names goes on."""
+    found = re.search(r"\bskip=(\d+)", call or "")
+    return f"--skip {found[1]}" if found else ""
+
+
+@rendered.register
+def _related(result: Related) -> Iterator[str]:
+    yield from map(escaped, related_rows(result))
+    if not (result.imports or result.imported_by):
+        yield "no related file is known"
+    if result.left_out:
+        yield f"… {plural(result.left_out, 'file')} left out; go on with {_skipping(result.next)}"
+    if result.partial:
+        yield "(there was no time to look at every file)"
     yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 

@@ -43,6 +43,11 @@ LANGUAGES: Final = tuple(_SUFFIXES)
 _BY_SUFFIX = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
 
+def suffixes_of(language: str) -> tuple[str, ...]:
+    """Of the names of files in a language."""
+    return tuple(_SUFFIXES[language].split())
+
+
 def language_of(path: WorkspacePath) -> str | None:
     """The grammar that a path's suffix asks for; None where there is none for it."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from orchestrator.core.errors import BinaryFile
+from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.access import ContentAccess
-from orchestrator.engine.external.observer import Observer, required, warnings
+from orchestrator.engine.caller import Call
+from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.reads.file_reads import Shown
 from orchestrator.engine.redaction import Hidden
 from orchestrator.engine.services import Services
@@ -47,3 +50,23 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
     hidden = await services.redaction.of(access.caller, path, digest, document)
     shown = Shown(path, entry.version, digest, document, warnings(present))
     return OutlinedFile(shown, document, outline, hidden, len(data))
+
+
+async def note_told(services: Services, access: ContentAccess, call: Call, found: OutlinedFile, text: str) -> None:
+    """Note that a caller was told what a file holds. No line of it counts as seen: none was shown."""
+    caller, version = access.caller, found.shown.version
+    if version == NO_VERSION:
+        await services.notes.note_metadata(caller, call, access.path)
+        return
+    seen = SeenLines(path=access.path, version=version, ranges=(), total_lines=found.document.line_count)
+    event = FileRead(
+        operation=call.operation.name,
+        seen=seen,
+        bytes=len(text),
+        tokens=estimate_tokens(text),
+        approval=access.approval,
+    )
+    if access.approval is None:
+        await services.notes.note_shown(caller, call, event)
+    else:  # what a person let it see must be on record
+        await services.notes.append(caller.origin(call), (f"session:{caller.session}", event))

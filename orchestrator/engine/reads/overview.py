@@ -12,9 +12,8 @@ from orchestrator.api import structure as s
 from orchestrator.api.parameters import Version
 from orchestrator.api.results import Result
 from orchestrator.core.errors import FileNotFound, escaped
-from orchestrator.core.events.files import FileRead, SeenLines
 from orchestrator.core.ids import Digest, WorkspacePath, show
-from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, estimate_tokens, size, weight
+from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.locate_symbol import only_symbol
 from orchestrator.core.text.overview import SymbolChanges, TextFacts, count, facts_of, symbol_changes
@@ -23,7 +22,7 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
 from orchestrator.engine.services import Services
 
 KEPT_FACTS = 500
@@ -54,7 +53,7 @@ class Overviewer:
             most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
             room = call.room.framed(escaped(path), escaped(path), *warned)
             answer = self._overview(params, found, changes, _Budget(room, min(params.max_tokens, most)))
-            await self._note(caller, call, found, answer, access)
+            await note_told(self._s, access, call, found, "\n".join(s.overview_rows(answer)))
         return msgspec.structs.replace(answer, warnings=warned)
 
     async def _changes(
@@ -72,26 +71,6 @@ class Overviewer:
         outline = await self._s.parser.outline(path, digest, data)
         assert outline is not None, "it is text"
         return symbol_changes(outline, old.lines, found.outline, found.document.lines), ()
-
-    async def _note(
-        self, caller: Caller, call: Call, found: OutlinedFile, answer: s.Overview, access: ContentAccess
-    ) -> None:
-        """No line counts as seen: an outline tells of lines, and shows none."""
-        text = "\n".join(s.overview_rows(answer))
-        seen = SeenLines(
-            path=access.path, version=found.shown.version, ranges=(), total_lines=found.document.line_count
-        )
-        event = FileRead(
-            operation=call.operation.name,
-            seen=seen,
-            bytes=len(text),
-            tokens=estimate_tokens(text),
-            approval=access.approval,
-        )
-        if access.approval is None:
-            await self._s.notes.note_shown(caller, call, event)
-        else:  # what a person let it see must be on record
-            await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
 
     def _facts_of(self, digest: Digest, document: Document) -> TextFacts:
         facts = self._facts.get(digest)

@@ -77,7 +77,7 @@ class Searcher:
             sweep, shown = Sweep(), [start]
         else:
             await self._s.access.names(caller, call, start, directory=True)
-            sweep = await self._sweep(caller, start, params.globs, pattern, invert=params.invert)
+            sweep = await self.sweep(caller, start, params.globs, pattern, invert=params.invert)
             shown = [] if params.count_only else sorted(sweep.counts)
         for path in [path for path in shown if path >= (skip_path or "")]:
             after = skip_line if path == skip_path else 0
@@ -120,7 +120,7 @@ class Searcher:
             warnings=tuple(page.warnings),
         )
 
-    async def _sweep(
+    async def sweep(
         self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...], pattern: Pattern, *, invert: bool
     ) -> Sweep:
         """Count the matching lines of each file that the caller may search; of large ones in a worker."""
