@@ -20,6 +20,7 @@ from orchestrator.api.journal_operations import StoredEvent
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
 from orchestrator.api.results import Notice, Result
+from orchestrator.api.toolsets import Toolset
 from orchestrator.core.errors import OrchestratorError
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
@@ -45,7 +46,7 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     login: str | None = None  # without it: which login at a terminal has one session for all of its commands
     person: bool = False  # act as person:<login> when neither agent nor token is given
     client: str = ""  # for display
-    toolset: Literal["core", "full"] = "core"
+    toolset: Toolset = "core"
     structured: bool = False  # MCP: structured content for reads too
     max_answer_bytes: int | None = None  # MCP: instead of what is known of the client by its name
 

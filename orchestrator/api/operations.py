@@ -6,7 +6,7 @@ docs/reference all come from here; it is the contract as code.
 
 from __future__ import annotations
 
-from typing import Literal
+from itertools import chain
 
 from orchestrator.api import (
     administration,
@@ -22,6 +22,7 @@ from orchestrator.api import (
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
+from orchestrator.api.toolsets import DROP_IN, OwnToolset
 from orchestrator.core import errors as e
 
 EDITS = (*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous)
@@ -263,7 +264,7 @@ PLANNED: frozenset[str] = frozenset(
 """In the contract, not in this version: a call answers `not_available`."""
 
 
-def toolset(name: Literal["core", "full"], *, reviewer: bool = False) -> tuple[AnyOperation, ...]:
+def toolset(name: OwnToolset, *, reviewer: bool = False) -> tuple[AnyOperation, ...]:
     """The operations that an MCP transport offers, in catalogue order. `resolve_conflict` is never in `core`.
 
     `reviewer`: with what people do and agents of class review may do too.
@@ -272,5 +273,5 @@ def toolset(name: Literal["core", "full"], *, reviewer: bool = False) -> tuple[A
     return tuple(op for op in offered if op.core or name == "full")
 
 
-TOOLS = frozenset(operation.name for operation in toolset("full", reviewer=True))
+TOOLS = frozenset((*(operation.name for operation in toolset("full", reviewer=True)), *chain(*DROP_IN.values())))
 """The names that a profile may switch off."""

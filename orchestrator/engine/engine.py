@@ -291,6 +291,11 @@ class Engine:
         """The clock that calls are measured by."""
         return self._s.clock.ticks_us()
 
+    @property
+    def root(self) -> str:
+        """The workspace's own path."""
+        return self._s.workspace.root
+
     def known_files(self) -> int:
         """How many files the registry has."""
         return len(self._s.state.registry)

@@ -54,11 +54,7 @@ class Limits:
         profile = self._permissions.profile(caller)
         if profile is NO_PROFILE:
             return
-        if call.operation.name in (profile.tools_off or ()):
-            raise ToolSwitchedOff(
-                f"{call.operation.name} is switched off for {caller.agent} by the profile '{profile.name}'",
-                details={"rule": f"profile.{profile.name}.tools_off"},
-            )
+        self.check_switched_on(caller, call.operation.name)
         if profile.max_calls_per_minute is not None:
             self._pace(caller.agent, profile, profile.max_calls_per_minute)
         if profile.max_change_bytes is not None and (brought := bytes_brought(call.params)) > profile.max_change_bytes:
@@ -125,6 +121,15 @@ class Limits:
                 },
             )
         recent.append(now)
+
+    def check_switched_on(self, caller: Caller, tool: str) -> None:
+        """Raises ToolSwitchedOff."""
+        profile = self._permissions.profile(caller)
+        if tool in (profile.tools_off or ()):
+            raise ToolSwitchedOff(
+                f"{tool} is switched off for {caller.agent} by the profile '{profile.name}'",
+                details={"rule": f"profile.{profile.name}.tools_off"},
+            )
 
     def switched_off(self, caller: Caller) -> frozenset[str]:
         """The tools that the caller's profile takes away."""

@@ -17,6 +17,9 @@ from orchestrator.engine.paths import quoted
 UNKNOWN_BYTES = 12_000
 """For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
 
+DROP_IN_BYTES = 400_000
+"""For such clients of a toolset that stands in for another server, from which they took whole files."""
+
 LEAST_BYTES = 4_000
 """The least that `--max-answer-bytes` may be: the frame of an answer takes some of it."""
 
@@ -34,9 +37,9 @@ _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
 
 
-def room_for(name: str, asked: int | None, *, typed: bool = False) -> AnswerSpace:
+def room_for(name: str, asked: int | None, *, typed: bool = False, unknown: int = UNKNOWN_BYTES) -> AnswerSpace:
     """The room of an answer to a client; `asked` is what the transport was started with."""
-    room = CAPS.get(name, AnswerSpace(bytes=UNKNOWN_BYTES))
+    room = CAPS.get(name, AnswerSpace(bytes=unknown))
     if asked is not None:
         room = AnswerSpace(bytes=max(asked, LEAST_BYTES))
     return AnswerSpace(room.bytes, room.lines, typed)

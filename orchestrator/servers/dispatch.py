@@ -107,6 +107,15 @@ class Dispatcher:
         """The tools that the caller does not have, by policy."""
         return self._engine.limits.switched_off(caller)
 
+    def check_switched_on(self, caller: Caller, tool: str) -> None:
+        """For a tool that is no operation. Raises ToolSwitchedOff."""
+        self._engine.limits.check_switched_on(caller, tool)
+
+    @property
+    def root(self) -> str:
+        """The workspace's own path."""
+        return self._engine.root
+
     async def respond(
         self, caller: Caller, request: Request, lines: LineStream | None = None, room: AnswerSpace = UNBOUNDED
     ) -> tuple[Any, tuple[Notice, ...]]:

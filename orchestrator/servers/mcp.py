@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -16,17 +16,20 @@ from mcp.shared.message import SessionMessage
 from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.framing import Preamble, Request, refusal
 from orchestrator.api.line_stream import LineStream
-from orchestrator.api.operations import BY_NAME, toolset
+from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, Notice
+from orchestrator.api.toolsets import Toolset
 from orchestrator.core.errors import AnswerTooLarge, OrchestratorError, UnknownOperation
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.engine.caller import Caller
-from orchestrator.servers.answer_limits import json_within, room_for
+from orchestrator.servers.answer_limits import DROP_IN_BYTES, UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.blocks import fenced, notices_block, text_block
 from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.elicitation import Elicitor
 from orchestrator.servers.mcp_lines import LineTransport
-from orchestrator.servers.tools import INSTRUCTIONS, tools
+from orchestrator.servers.tools import INSTRUCTIONS, operations_of, tools
+from orchestrator.servers.toolsets.drop_in import DROP_IN
+from orchestrator.servers.toolsets.translator import Translator
 from orchestrator.version import VERSION
 
 _ENCODER = msgspec.json.Encoder()
@@ -52,7 +55,8 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
     """Until the client ends its side."""
     transport = LineTransport(lines, caller, dispatcher)
     client = McpClient(caller, preamble, lines, transport.gone)
-    server = McpHandlers(dispatcher, lambda context: client).server
+    instructions = None if preamble.toolset in DROP_IN else INSTRUCTIONS
+    server = McpHandlers(dispatcher, lambda context: client, instructions).server
     open_calls = OpenCalls(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -71,12 +75,18 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
 class McpHandlers:
     """What the tools do, over any transport; the SDK's view of the client is for display only."""
 
-    def __init__(self, dispatcher: Dispatcher, client_of: Callable[[ServerRequestContext[Any]], McpClient]) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        client_of: Callable[[ServerRequestContext[Any]], McpClient],
+        instructions: str | None = INSTRUCTIONS,
+    ) -> None:
         self._dispatcher, self._client_of, self._elicitor = dispatcher, client_of, Elicitor(dispatcher)
+        self._translator = Translator(dispatcher)
         self.server: Server[Any] = Server(
             "orchestrator",
             version=VERSION,
-            instructions=INSTRUCTIONS,
+            instructions=instructions,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
@@ -88,6 +98,8 @@ class McpHandlers:
         caller, preamble = client.caller, client.preamble
         offered = tools(preamble.toolset, structured=preamble.structured, reviewer=_reviews(caller))
         off = self._dispatcher.switched_off(caller)
+        if preamble.toolset in DROP_IN:
+            off = DROP_IN[preamble.toolset].off(off)
         return types.ListToolsResult(tools=[tool for tool in offered if tool.name not in off])
 
     async def _call_tool(
@@ -96,6 +108,16 @@ class McpHandlers:
         name, client = params.name, self._client_of(context)
         caller, preamble = client.caller, client.preamble
         room = self._dispatcher.room(caller, _room(context, preamble))
+        if preamble.toolset in DROP_IN:
+            return await self._translator.call(
+                params,
+                caller,
+                preamble.toolset,
+                room=room,
+                call_id=_call_id(context),
+                lines=client.lines,
+                ask=lambda request, plain: self._elicitor.answer(context, params, caller, request, plain, client.gone),
+            )
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
@@ -126,15 +148,16 @@ def _reviews(caller: Caller) -> bool:
 
 
 @cache
-def _offered(name: Literal["core", "full"], *, reviewer: bool) -> frozenset[str]:
-    return frozenset(operation.name for operation in toolset(name, reviewer=reviewer))
+def _offered(name: Toolset, *, reviewer: bool) -> frozenset[str]:
+    return frozenset(operation.name for operation in operations_of(name, reviewer=reviewer))
 
 
 def _room(context: ServerRequestContext[Any], preamble: Preamble) -> AnswerSpace:
     """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
     client = context.session.client_params
     name = client.client_info.name if client is not None and client.client_info is not None else ""
-    return room_for(name, preamble.max_answer_bytes, typed=preamble.structured)
+    unknown = DROP_IN_BYTES if preamble.toolset in DROP_IN else UNKNOWN_BYTES
+    return room_for(name, preamble.max_answer_bytes, typed=preamble.structured, unknown=unknown)
 
 
 def _answered(

@@ -7,7 +7,7 @@ a refusal says what is wrong with a call.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import mcp_types as types
 import msgspec
@@ -15,6 +15,8 @@ import msgspec
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import toolset
 from orchestrator.api.parameters import OPERATOR_ONLY
+from orchestrator.api.toolsets import Toolset
+from orchestrator.servers.toolsets.drop_in import DROP_IN
 
 INSTRUCTIONS = (
     "Files of this workspace are read and changed through these tools; every act is journalled and every change can be "
@@ -31,8 +33,8 @@ _OMITTED = frozenset(
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
-@lru_cache(maxsize=8)
-def tools(name: Literal["core", "full"], *, structured: bool, reviewer: bool) -> tuple[types.Tool, ...]:
+@lru_cache(maxsize=32)
+def tools(name: Toolset, *, structured: bool, reviewer: bool) -> tuple[types.Tool, ...]:
     """The tools of a toolset, in catalogue order."""
     return tuple(
         types.Tool(
@@ -42,8 +44,17 @@ def tools(name: Literal["core", "full"], *, structured: bool, reviewer: bool) ->
             output_schema=_output_schema(operation.result) if structured else None,
             annotations=_annotations(operation),
         )
-        for operation in toolset(name, reviewer=reviewer)
+        for operation in operations_of(name, reviewer=reviewer)
     )
+
+
+def operations_of(name: Toolset, *, reviewer: bool) -> tuple[AnyOperation, ...]:
+    """What a toolset offers: entries of the catalogue, or tools that call them."""
+    match name:
+        case "core" | "full":
+            return toolset(name, reviewer=reviewer)
+        case _:
+            return DROP_IN[name].tools
 
 
 def _annotations(operation: AnyOperation) -> types.ToolAnnotations:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from orchestrator.api.operations import toolset
+from orchestrator.api.toolsets import TOOLSETS
 from orchestrator.clients.stdio_proxy.messages import FOLDER, Handshake
 from orchestrator.clients.stdio_proxy.messages import read_message as said_by
 from tests.daemon.daemon_process import RunningDaemon
@@ -21,7 +22,7 @@ NOT_OFFERED = {name: {"approver"} for name in ("resolve_conflict", "deny")} | {
 }
 """What models are not told of: it has one value, or is a person's to send."""
 
-KINDS = [(name, structured) for name in ("core", "full") for structured in (False, True)]
+KINDS = [(name, structured) for name in TOOLSETS for structured in (False, True)]
 
 
 def conversations() -> list[list[dict[str, Any]]]:

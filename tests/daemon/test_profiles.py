@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
+from msgspec.structs import fields
 
+from orchestrator.api.toolsets import DROP_IN
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.servers.toolsets.drop_in import DROP_IN as ENTRIES
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -156,3 +159,35 @@ async def test_tools_list_leaves_out_what_is_switched_off(base: Path, off: bool)
                 offered = {tool.name for tool in (await client.list_tools()).tools}
             assert ("write_file" in offered) is expected
             assert "edit_file" in offered
+
+
+@pytest.mark.parametrize(
+    ("toolset", "off", "left_out"),
+    [
+        pytest.param("filesystem", "directory_tree", {"directory_tree"}, id="by its own name"),
+        pytest.param("filesystem", "write_file", {"write_file"}, id="by a name that the catalogue has, too"),
+        pytest.param("editor", "edit_file", {"str_replace", "insert"}, id="by the operation that it calls"),
+    ],
+)
+async def test_a_tool_of_another_server_is_switched_off(base: Path, toolset: str, off: str, left_out: set[str]) -> None:
+    async with agent(base, f'tools_off = ["{off}"]') as (daemon, _):
+        script = str(Path(sys.executable).with_name("orchestrator"))
+        options = ["mcp", "--workspace", str(daemon.workspace), "--state-dir", str(daemon.state_dir)]
+        options += ["--agent", "alice", "--toolset", toolset]
+        path = str(daemon.workspace / "a.txt")
+        given = {"path": path, "content": "x", "old_str": "line 7\n", "insert_line": 1, "new_str": "x"}
+        async with Client(StdioServerParameters(command=script, args=options, env=daemon.env)) as client:
+            listed = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+            assert set(listed) == set(DROP_IN[toolset]) - left_out
+            for name in left_out:
+                known = {
+                    field.encode_name
+                    for tool in ENTRIES[toolset].tools
+                    if tool.name == name
+                    for field in fields(tool.struct)
+                }
+                arguments = {key: value for key, value in given.items() if key in known}
+                result = await client.call_tool(name, arguments)
+                assert result.is_error
+                assert "switched off for alice" in str(result.content)
+        assert (daemon.workspace / "a.txt").read_text().startswith("line 1\nline 2\n")

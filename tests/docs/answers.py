@@ -6,12 +6,14 @@ import json
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from orchestrator.api import locations
 from orchestrator.api.operations import toolset
 from orchestrator.clients.stdio_proxy.messages import FOLDER, HANDSHAKE_FILE, tools_file
+from orchestrator.servers.toolsets.drop_in import DROP_IN
 from tests.daemon.daemon_process import RunningDaemon
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -51,7 +53,8 @@ def written(path: str) -> dict[str, str]:
     full, core = toolset("full", reviewer=True), {operation.name for operation in toolset("core")}
     files: dict[str, str] = {}
     handshake: dict[str, Any] = {"handshake_versions": HANDSHAKE_VERSIONS, "modern_versions": MODERN_VERSIONS}
-    handshake["writes"] = [operation.name for operation in full if operation.takes("request_id")]
+    tools = (*full, *chain.from_iterable(entry.tools for entry in DROP_IN.values()))
+    handshake["writes"] = list(dict.fromkeys(tool.name for tool in tools if tool.takes("request_id")))
     for structured in (False, True):
         old = [initialize(HANDSHAKE_VERSIONS[-1]), request("tools/list")]
         new = [request("server/discover", _meta=META), request("tools/list", _meta=META)]
@@ -64,6 +67,10 @@ def written(path: str) -> dict[str, str]:
         files[tools_file(structured=structured)] = "".join(
             f"{'core' if tool['name'] in core else 'full'} {_text(tool)}\n" for tool in replies[3]["tools"]
         )
+        for name in DROP_IN:
+            (reply,) = asked(path, [request("tools/list", _meta=META)], toolset=name, structured=structured)
+            rows = (f"{name} {_text(tool)}\n" for tool in json.loads(reply)["result"]["tools"])
+            files[tools_file(structured=structured)] += "".join(rows)
     files[HANDSHAKE_FILE] = json.dumps(handshake, ensure_ascii=False, indent=1) + "\n"
     return files
 

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from orchestrator.api import locations
+from orchestrator.api.toolsets import TOOLSETS
 from orchestrator.clients.running_daemon import DaemonDied, RemoteError, WorkspaceDaemon, accepted
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable, complain
@@ -29,7 +30,8 @@ Options:
   --state-dir DIR       Where the daemon keeps its journal.
   --agent NAME          Who calls (or ORCHESTRATOR_AGENT); without it 'unnamed'.
   --token-file FILE     The agent's token (or ORCHESTRATOR_TOKEN).
-  --toolset core|full   Which tools to offer; default core.
+  --toolset NAME        Which tools to offer: core (default) or full; or, with the names and answers of other
+                        servers: filesystem, editor, localfiles, filesystem-tool.
   --structured          Typed content for reads too.
   --max-answer-bytes N  Cut answers to so many bytes, 4000 at least; default: what is known of the client.
   --help
@@ -110,8 +112,8 @@ def main(argv: list[str], token: str | None = None) -> int:
         given = dict(options)
         if rest:
             raise getopt.GetoptError(f"unexpected argument {rest[0]}")
-        if given.get("--toolset", "core") not in ("core", "full"):
-            raise getopt.GetoptError("--toolset is core or full")
+        if given.get("--toolset", "core") not in TOOLSETS:
+            raise getopt.GetoptError(f"--toolset is one of {', '.join(TOOLSETS)}")
         most = given.get("--max-answer-bytes", "4000")
         if not most.isdecimal() or int(most) < 4000:
             raise getopt.GetoptError("--max-answer-bytes is a number, 4000 at least")

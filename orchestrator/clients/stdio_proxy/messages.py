@@ -19,6 +19,7 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from orchestrator.api.toolsets import DROP_IN
 from orchestrator.core.errors import DaemonRestarted, OrchestratorError
 
 Id = int | str
@@ -113,6 +114,9 @@ class Handshake:
         self._greeted = False  # by `initialize`, answered here
         with open(os.path.join(FOLDER, HANDSHAKE_FILE), encoding="utf-8") as file:
             self._known: dict[str, Any] = json.load(file)
+        if toolset in DROP_IN:  # its server's clients were told nothing
+            for greeting in ("initialize", "discover"):
+                self._known[greeting].pop("instructions")
         self.writes: frozenset[str] = frozenset(self._known["writes"])
 
     def reply(self, message: ClientMessage) -> bytes | None:
@@ -148,7 +152,8 @@ class Handshake:
     def _tools(self) -> list[dict[str, Any]]:
         with open(os.path.join(FOLDER, tools_file(structured=self._structured)), encoding="utf-8") as file:
             rows = [row.split(" ", 1) for row in file]
-        return [json.loads(tool) for smallest, tool in rows if smallest in ("core", self._toolset)]
+        own = (self._toolset,) if self._toolset in DROP_IN else ("core", self._toolset)
+        return [json.loads(tool) for smallest, tool in rows if smallest in own]
 
     def _is_modern(self, params: Mapping[str, Any]) -> bool:
         meta = _meta(params)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from orchestrator.api import locations
 from orchestrator.api.operations import toolset
 from orchestrator.clients.stdio_proxy import messages
 from orchestrator.clients.stdio_proxy.messages import Handshake
+from orchestrator.servers.toolsets.drop_in import DROP_IN
 from tests.clients.fakes import PATIENCE_S, Conversation, FakeDaemon, read_line
 from tests.docs.answers import initialize, request
 
@@ -90,7 +92,8 @@ def shaken(transport: Transport, link: Conversation) -> None:
 
 
 def test_write_tools_are_those_of_the_catalogue() -> None:
-    known = {op.name for op in toolset("full") if op.takes("request_id")}
+    tools = (*toolset("full"), *chain.from_iterable(entry.tools for entry in DROP_IN.values()))
+    known = {tool.name for tool in tools if tool.takes("request_id")}
     assert Handshake("core", structured=False).writes == known
 
 

@@ -1,0 +1,141 @@
+"""A tool of another server: its parameters, the operations that it calls, and its answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import mcp_types as types
+import msgspec
+from msgspec import Meta
+
+from orchestrator.api.framing import Request
+from orchestrator.api.operation import AnyOperation, Operation
+from orchestrator.api.parameters import OPERATOR_ONLY
+from orchestrator.api.results import ChangeAnswer, Notice, Result
+from orchestrator.core.errors import OrchestratorError, PathAbsolute, UnknownOperation, escaped
+from orchestrator.core.text.answer_space import AnswerSpace
+
+R = TypeVar("R", bound=Result)
+
+OwnRequestId = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=200)] | None,
+    Meta(description="As of the catalogue's changes.", extra_json_schema={OPERATOR_ONLY: True}),
+]
+"""Our transport gives one to each change, so that it is made once; the other server's tools have none."""
+
+_ENCODER = msgspec.json.Encoder()
+
+Respond = Callable[[Request, AnswerSpace], Awaitable[tuple[Any, tuple[Notice, ...]]]]
+"""Carries out one call of the catalogue. Raises OrchestratorError."""
+
+
+class ToolAnswer(msgspec.Struct, frozen=True, eq=False):
+    """What the client gets: a text, or other blocks; `structured` as the other server has it; `notes` of our own."""
+
+    text: str | None = None
+    structured: dict[str, Any] | None = None
+    blocks: tuple[types.ContentBlock, ...] = ()
+    notes: tuple[str, ...] = ()
+    failed: bool = False
+
+
+class NotDone(Exception):
+    """A change that is not in the workspace: it waits, met a conflict or was refused by a person."""
+
+    def __init__(self, answer: ChangeAnswer) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+
+    @property
+    def text(self) -> str:
+        """What the model is told."""
+        message = self.answer.message
+        if self.answer.status == "waiting":
+            return f"Not done yet. {message} It is applied as soon as a person allows it: do not send it again."
+        return f"Not done. {message}"
+
+
+class Calls:
+    """The calls of operations that one call of a tool makes."""
+
+    def __init__(self, root: str, session: str, room: AnswerSpace, respond: Respond, call_id: str | None) -> None:
+        self.root, self.session, self.room, self.notices = root, session, room, list[Notice]()
+        self._respond, self._call_id = respond, call_id
+
+    async def make(self, operation: Operation[..., Any, R], *, room: AnswerSpace | None = None, **params: Any) -> R:
+        """Call an operation. Raises OrchestratorError; a refusal is in the journal by then."""
+        given = {name.removesuffix("_"): value for name, value in params.items() if value is not None}
+        request = Request(method=operation.name, params=msgspec.Raw(_ENCODER.encode(given)), call_id=self._call_id)
+        answer, notices = await self._respond(request, self.room if room is None else room)
+        self.notices += notices
+        found: R = answer
+        return found
+
+    async def change(self, operation: Operation[..., Any, ChangeAnswer], **params: Any) -> ChangeAnswer:
+        """Call an operation that changes something. Raises NotDone unless the change is made, or previewed."""
+        answer = await self.make(operation, **params)
+        if answer.success:
+            return answer
+        raise NotDone(answer)
+
+    def absolute(self, raw: str) -> str:
+        """A path as clients of other servers write it, made absolute; `~` is the home folder.
+
+        Raises PathAbsolute for one that leads out of the workspace by its words; the gate judges the rest.
+        """
+        path = os.path.normpath(os.path.join(self.root, os.path.expanduser(raw)))  # noqa: PTH111, PTH118  # words only
+        if path != self.root and not path.startswith(self.root.rstrip("/") + "/"):
+            raise PathAbsolute(path, f"{escaped(path)} is outside of {self.root}")
+        return path
+
+    def shown(self, path: str) -> str:
+        """A path of an answer as other servers write it."""
+        return self.root if path in ("", ".") else f"{self.root.rstrip('/')}/{path}"
+
+    def below(self, directory: str, path: str) -> str:
+        """A path of a listing, relative to the directory that was listed, which is absolute."""
+        return path if directory == self.root else path[len(directory) - len(self.root.rstrip("/")) :]
+
+
+Run = Callable[[Calls, Any], Awaitable[ToolAnswer]]
+
+
+async def _nothing(calls: Calls, params: Any) -> NoReturn:
+    raise NotImplementedError
+
+
+class Tool(Operation[..., Any, Any], frozen=True, kw_only=True):
+    """An entry of a toolset. `uses`: without one of these operations the tool is not there either."""
+
+    run: Run = _nothing
+    uses: tuple[AnyOperation, ...]
+    idempotent: bool = False
+
+
+class ToolsetEntry(msgspec.Struct, frozen=True, eq=False):
+    """The tools of a set, in their order, and how its server words an error."""
+
+    tools: tuple[Tool, ...]
+    refused: Callable[[OrchestratorError, str], str]
+    aliases: Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]] = lambda name, given: (name, given)
+
+    def named(self, name: str) -> Tool:
+        """Raises UnknownOperation."""
+        for tool in self.tools:
+            if tool.name == name:
+                return tool
+        raise UnknownOperation(f"there is no tool {escaped(name[:200])!r} here")
+
+    def off(self, switched_off: frozenset[str]) -> frozenset[str]:
+        """The tools that are not there where these names are switched off."""
+        return frozenset(
+            tool.name for tool in self.tools if not switched_off.isdisjoint((tool.name, *(op.name for op in tool.uses)))
+        )
+
+
+def sentence(error: OrchestratorError) -> str:
+    """A refusal in words, with what to do next."""
+    message = error.message[:1].upper() + error.message[1:]
+    return f"{message.rstrip('.')}. {error.hint}".rstrip() if error.hint else message

@@ -1,0 +1,1 @@
+"""Toolsets that stand in for other servers, beside answers recorded from the originals."""

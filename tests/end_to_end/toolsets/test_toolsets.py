@@ -1,0 +1,183 @@
+"""Calls of the toolsets that stand in for other servers, through the stdio transport and the daemon."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+from tests.end_to_end.toolsets.original_answers import lay_out
+from tests.end_to_end.workspace_factory import Place
+
+pytestmark = pytest.mark.anyio
+
+
+def text(result: CallToolResult, *, error: bool = False) -> str:
+    said = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    assert bool(result.is_error) == error, said
+    return said
+
+
+async def names(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+async def test_the_editor_as_models_know_it(place: Place) -> None:
+    lay_out(place.workspace)
+    root = place.workspace
+    app = str(root / "src/app.py")
+    async with place.client("alice", "--toolset", "editor") as client:
+        call = client.call_tool
+        assert await names(client) == {"view", "create", "str_replace", "insert", "undo_edit"}
+        seen = text(await call("view", {"path": app, "view_range": [4, 5]}))
+        assert (
+            seen
+            == f"Here's the result of running `cat -n` on {app}:\n     4\tdef main():\n     5\t    print('hello')\n"
+        )
+        folder = text(await call("view", {"path": str(root)}))
+        assert folder.startswith(f"Here's the files and directories up to 2 levels deep in {root}, excluding hidden")
+        assert f"{root}/src/app.py\n" in folder
+        assert ".hidden" not in folder
+        assert f"{root}/src/lib/deep.py" not in folder
+
+        edited = text(await call("str_replace", {"path": app, "old_str": "'hello'", "new_str": "'day'"}))
+        assert edited.startswith(f"The file {app} has been edited. Here's the result of running `cat -n` on a snippet")
+        assert "     5\t    print('day')\n" in edited
+        inserted = text(await call("insert", {"path": app, "insert_line": 1, "insert_text": "import sys"}))
+        assert "     1\timport os\n     2\timport sys\n     3\t\n" in inserted
+        assert (root / "src/app.py").read_text().startswith("import os\nimport sys\n\n")
+        text(await call("insert", {"path": app, "insert_line": 0, "new_str": "# first\n"}))
+        assert (root / "src/app.py").read_text().startswith("# first\nimport os\n")
+
+        undone = text(await call("undo_edit", {"path": app}))
+        assert undone.startswith(f"Last edit to {app} undone successfully. Here's the result")
+        text(await call("undo_edit", {"path": app}))
+        text(await call("undo_edit", {"path": app}))
+        assert "print('hello')" in (root / "src/app.py").read_text()
+        assert text(await call("undo_edit", {"path": app}), error=True) == f"No edit history found for {app}."
+
+        new = str(root / "src/new.py")
+        assert text(await call("create", {"path": new, "file_text": "a = 1\n"})) == (
+            f"File created successfully at: {new}"
+        )
+        text(await call("insert", {"path": new, "insert_line": 1, "insert_text": "b = 2"}))
+        assert (root / "src/new.py").read_text() == "a = 1\nb = 2\n"
+        text(await call("undo_edit", {"path": new}))
+        text(await call("undo_edit", {"path": new}))
+        assert not (root / "src/new.py").exists()
+
+
+async def test_the_editor_refuses_in_the_words_models_know(place: Place) -> None:
+    lay_out(place.workspace)
+    root = place.workspace
+    app = str(root / "src/app.py")
+    async with place.client("alice", "--toolset", "editor") as client:
+
+        async def refused(name: str, **arguments: Any) -> str:
+            return text(await client.call_tool(name, arguments), error=True)
+
+        absent = f"{root}/absent.py"
+        assert await refused("view", path=absent) == (f"The path {absent} does not exist. Please provide a valid path.")
+        assert "is not an absolute path, it should start with `/`" in await refused("view", path="src/app.py")
+        assert "Invalid `view_range` parameter" in await refused("view", path=app, view_range=[5, 2])
+        assert "view_range` parameter" in await refused("view", path=str(root), view_range=[1, 2])
+        assert (await refused("create", path=app, file_text="x")).startswith(f"File already exists at: {app}.")
+        said = await refused("str_replace", path=app, old_str="nowhere", new_str="x")
+        assert "did not appear verbatim" in said
+        said = await refused("str_replace", path=app, old_str="return", new_str="x")
+        assert said.startswith("No replacement was performed. Multiple occurrences of old_str")
+        assert "Invalid `insert_line` parameter" in await refused("insert", path=app, insert_line=50, insert_text="x")
+        assert "only the `view` command" in await refused("str_replace", path=str(root / "src"), old_str="x")
+
+
+async def test_the_editor_as_one_tool(place: Place) -> None:
+    lay_out(place.workspace)
+    app = str(place.workspace / "src/app.py")
+    async with place.client("alice", "--toolset", "editor") as client:
+        given = {"command": "str_replace", "path": app, "old_str": "return 0", "new_str": "return 5"}
+        text(await client.call_tool("str_replace_based_edit_tool", given))
+        text(await client.call_tool("str_replace_editor", {"command": "undo_edit", "path": app}))
+    assert "return 0" in (place.workspace / "src/app.py").read_text()
+
+
+async def test_structured_listings(place: Place) -> None:
+    lay_out(place.workspace)
+    root = place.workspace
+    (root / "link").symlink_to("README.md")
+    async with place.client("alice", "--toolset", "localfiles") as client:
+        call = client.call_tool
+        listed = json.loads(text(await call("listDirectory", {"path": str(root)})))
+        assert [entry["path"] for entry in listed] == sorted(str(path) for path in root.iterdir())
+        by_name = {entry["name"]: entry for entry in listed}
+        assert by_name["README.md"] == {
+            "@type": "FileEntry",
+            "name": "README.md",
+            "path": f"{root}/README.md",
+            "size": (root / "README.md").stat().st_size,
+            "lastModified": (root / "README.md").stat().st_mtime_ns // 1_000_000,
+        }
+        assert (by_name["link"]["@type"], by_name["link"]["target"]) == ("SymbolicLinkEntry", "README.md")
+        assert by_name["src"]["@type"] == "DirectoryEntry"
+        found = json.loads(text(await call("findFiles", {"path": str(root), "glob": "**/*.py"})))
+        assert [entry["path"] for entry in found] == [f"{root}/src/app.py", f"{root}/src/lib/deep.py"]
+        assert json.loads(text(await call("findFiles", {"path": f"{root}/docs", "glob": "*.py"}))) == []
+
+
+async def test_safe_exploration(place: Place) -> None:
+    lay_out(place.workspace)
+    root = place.workspace
+    async with place.client("alice", "--toolset", "filesystem-tool") as client:
+        call = client.call_tool
+        listed = text(await call("filesystem-list", {"path": "src", "recursive": True}))
+        assert [row.rsplit("  ", 1)[1] for row in listed.splitlines()] == [
+            "app.py",
+            "lib/",
+            "lib/data.json",
+            "lib/deep.py",
+        ]
+        as_json = json.loads(text(await call("filesystem-list", {"path": "docs", "format": "json"})))
+        sizes = {entry["name"]: entry["sizeHuman"] for entry in as_json}
+        assert sizes["size.bin"] == "2.0 KB"
+        assert text(await call("filesystem-read", {"path": "docs/ten.txt", "offset": 3, "lines": 2})) == (
+            "line 4\nline 5\n"
+        )
+        read = json.loads(text(await call("filesystem-read", {"path": "docs/ten.txt", "format": "json"})))
+        assert (read["lines"], read["totalLines"], read["path"]) == (10, 10, f"{root}/docs/ten.txt")
+        assert text(await call("filesystem-exists", {"path": "docs"})) == "true"
+        assert text(await call("filesystem-exists", {"path": "absent"})) == "false"
+        info = json.loads(text(await call("filesystem-info", {"path": "docs/size.bin", "format": "json"})))
+        assert (info["type"], info["size"], info["path"]) == ("file", 2000, f"{root}/docs/size.bin")
+        assert info["permissions"].endswith("644")
+        assert "permissions: " in text(await call("filesystem-info", {"path": "README.md"}))
+        assert text(await call("filesystem-read", {"path": "../outside"}), error=True)
+
+
+async def test_the_same_gate_policy_and_journal(place: Place) -> None:
+    """What is denied, unknown or others' stays so, whatever the tool is called; each call is an event."""
+    lay_out(place.workspace)
+    root = place.workspace
+    (root / ".env").write_text("TOKEN=abcdefgh\n")
+    async with place.client("alice", "--toolset", "filesystem", mode="legacy") as client:
+        call = client.call_tool
+        assert "abcdefgh" not in text(await call("read_text_file", {"path": f"{root}/.env"}), error=True)
+        assert "abcdefgh" not in text(await call("read_multiple_files", {"paths": [f"{root}/.env"]}))
+        unread = {"path": f"{root}/README.md", "content": "new\n"}
+        assert "read" in text(await call("write_file", unread), error=True)
+        text(await call("read_text_file", {"path": f"{root}/README.md"}))
+        text(await call("write_file", unread))
+        assert (root / "README.md").read_text() == "new\n"
+        twice = {"path": f"{root}/src/app.py", "edits": [{"oldText": "    return", "newText": "    pass"}]}
+        text(await call("edit_file", twice), error=True)
+        moved = {"source": f"{root}/README.md", "destination": f"{root}/LIESMICH.md"}
+        assert text(await call("move_file", moved), error=True).startswith("Not done yet. ")
+        assert (root / "README.md").exists()
+        text(await call("no_such_tool", {}), error=True)
+        assert text(await call("read_text_file", {"path": f"{root}/README.md", "haed": 1}), error=True)
+    place.up()
+    ran = place.cli("journal", "query", "--agent", "alice", "--json")
+    kinds = [entry["kind"] for entry in ran.json["entries"]]
+    for kind in ("read_refused", "file_read", "change_refused", "change_applied", "approval_requested", "call_refused"):
+        assert kind in kinds
