@@ -58,7 +58,9 @@ def listed(name: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "most"), [("core", 12_000), ("full", 28_000)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("core", 12_000), ("full", 28_000), ("filesystem", 6_000), ("editor", 2_500)]
+)
 def test_what_every_session_must_read_is_short(name: str, most: int) -> None:
     sent = json.dumps(listed(name), separators=(",", ":"), ensure_ascii=False)
     assert len(sent.encode()) <= most
