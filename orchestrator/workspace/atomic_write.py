@@ -193,6 +193,11 @@ class LocalAtomicWrite:
             self._sync(directory)
         if self._exchanges:
             out = self._temp_content()
+            if out is None:  # a link or a folder took our name: it has it again, and what was there is kept as bytes
+                with suppress(FileNotFoundError):
+                    self._disk.rename(*self._from, *self._to, "exchange")
+                    self._sync(self._parent)
+                out = self._temp_content()
             if out is None or digest_of(out) != self._change.after:
                 raise self._diverged(out)
         self._in_temp, self._moved = "ours" if self._change.data is not None else "nothing", False

@@ -289,6 +289,29 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
     assert tree(root) == {"f": FOREIGN}
 
 
+def test_a_link_that_took_the_name_before_the_swap_back_has_it(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+
+    class Twice(At):
+        def __call__(self, name: str) -> None:
+            if name == "hash_rechecked":
+                (root / "f").write_bytes(FOREIGN)
+            if name == "swapped_stale":
+                (root / "f").unlink()
+                (root / "f").symlink_to("elsewhere")
+
+    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing.stage()
+    with pytest.raises(ChangedMeanwhile) as displaced:
+        writing.commit()
+    assert displaced.value.diverged
+    assert displaced.value.unexpected == (FOREIGN,)
+    assert (root / "f").readlink() == Path("elsewhere")
+    assert (root / TEMP).read_bytes() == FOREIGN
+    assert writing.finish() == ()
+    assert not (root / TEMP).exists()
+
+
 def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
 
