@@ -86,7 +86,6 @@ READ_FILE = Operation(
     core=True,
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept),
-    planned=("delta",),
     command="open",
 )
 

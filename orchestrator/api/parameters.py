@@ -139,6 +139,7 @@ class ReadFile(Params, frozen=True):
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
+    delta: Annotated[bool | None, Meta(description="true: only what differs from what you saw.")] = None
 
 
 class ReadLines(Params, frozen=True):

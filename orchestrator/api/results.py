@@ -201,7 +201,8 @@ class FileText(Result, frozen=True, kw_only=True):
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     symbol: str | None = None  # the dotted name of what is shown, where that was asked for
-    unchanged_since: str | None = None
+    unchanged_since: str | None = None  # of a delta: these lines are as the session has seen them there
+    changed_since: str | None = None  # of a delta: `text` has only what is not as it was seen, below `@@ -old +new @@`
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
 

@@ -99,6 +99,7 @@ class OperationMethods:
         max_tokens: int = 8000,
         line_numbers: bool = True,
         at: str | int | None = None,
+        delta: bool | None = None,
     ) -> orchestrator.api.results.FileText:
         """Read a text file, or lines of it, within a token budget. Ends with the call that reads on.
 
@@ -108,6 +109,7 @@ class OperationMethods:
         max_tokens: Token budget.
         line_numbers: Number the lines.
         at: An earlier version, '@N'.
+        delta: true: only what differs from what you saw.
         """
 
     async def read_lines(

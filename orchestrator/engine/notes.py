@@ -9,7 +9,14 @@ from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, es
 from orchestrator.core.events.base import Event, ExternalChange, Origin, Recorded
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ApprovalGranted
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, MetadataRead
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    FileRead,
+    MetadataRead,
+)
 from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.versions import VersionRow
@@ -55,6 +62,13 @@ class Notes:
     async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
         """As `note`, in the stream of the caller's session: what an answer showed."""
         await self.note(caller.origin(call), *((f"session:{caller.session}", event) for event in events))
+
+    async def note_read(self, caller: Caller, call: Call, event: FileRead) -> None:
+        """Note lines that were shown; raises as `append` where a person let them be shown, which must be on record."""
+        if event.approval is None:
+            await self.note_shown(caller, call, event)
+        else:
+            await self.append(caller.origin(call), (f"session:{caller.session}", event))
 
     async def note_metadata(self, caller: Caller, call: Call, path: WorkspacePath) -> None:
         """Note that facts about a path were shown, and none of its lines."""

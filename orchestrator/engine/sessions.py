@@ -188,7 +188,7 @@ class SessionService:
         request, lines = approval.request, call.room.framed(answer.message)
         if not request.read_version or not any(check.action == "read" for check in request.permissions):
             return answer
-        wanted = p.ReadFile(path=request.paths[0].path, at=show(request.read_version))
+        wanted = p.ReadFile(path=request.paths[0].path, at=show(request.read_version), delta=False)
         try:
             read = await self._reader.read_file(caller, msgspec.structs.replace(call, room=lines), wanted)
         except CallerError as error:

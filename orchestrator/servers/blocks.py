@@ -47,6 +47,10 @@ def _file_text(result: r.FileText) -> str:
     )
     if result.symbol is not None:
         head += f", {escaped(result.symbol)}"
+    if result.unchanged_since is not None:
+        return f"{head}: unchanged since {result.unchanged_since}, as you have seen them (delta=false shows them)"
+    if result.changed_since is not None:
+        head += f"; only what is not as you have seen it at {result.changed_since}"
     tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
     return fenced(head, result.text, tail)
 

@@ -85,6 +85,7 @@ SAMPLES: tuple[Event, ...] = (
         tokens=300,
         approval=Seq(5),
         hidden=(f.HiddenSecret(2, 9, 49, "github-token"),),
+        known_from=Seq(4),
     ),
     f.MetadataRead(operation="file_info", path=EscapedPath("src/a.py")),
     f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),

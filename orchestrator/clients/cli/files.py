@@ -38,7 +38,7 @@ overview = OperationCommand(GET_OVERVIEW, defaults={"max_tokens": WHOLE_TOKENS},
 _AS_TEXT = ("max_tokens", "line_numbers")
 
 
-@command(READ_FILE, hide=_AS_TEXT)
+@command(READ_FILE, hide=_AS_TEXT, defaults={"delta": False})
 def open_file(settings: Settings, params: p.ReadFile) -> int:
     """Show a file, or lines of it; on a terminal with their numbers."""
     return _shown(settings, READ_FILE, params)
@@ -58,8 +58,12 @@ def around(settings: Settings, params: ReadEnclosing) -> int:
 
 def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int:
     """Lines of a file; on a terminal with their numbers."""
-    text = settings.ask(operation, msgspec.structs.replace(params, line_numbers=False, max_tokens=WHOLE_TOKENS))
-    code = settings.show(text, numbered(text.text, text.start) if sys.stdout.isatty() else content(text.text))
+    pieces = bool(getattr(params, "delta", False))
+    text = settings.ask(operation, msgspec.structs.replace(params, line_numbers=pieces, max_tokens=WHOLE_TOKENS))
+    whole = sys.stdout.isatty() and not pieces
+    code = settings.show(text, numbered(text.text, text.start) if whole else content(text.text))
+    if text.unchanged_since is not None and not settings.json:
+        echo(f"lines {text.start}-{text.end}: unchanged since {text.unchanged_since}", err=True)
     if text.truncated and not settings.json:
         echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with open --start {text.end + 1}", err=True)
     return code
@@ -113,7 +117,9 @@ def blame(settings: Settings, params: Blame) -> int:
 
 def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:
     """The lines that were blamed, of the very version."""
-    wanted = p.ReadFile(blamed.path, end=blamed.end, at=blamed.version_id, line_numbers=False, max_tokens=WHOLE_TOKENS)
+    wanted = p.ReadFile(
+        blamed.path, end=blamed.end, at=blamed.version_id, line_numbers=False, max_tokens=WHOLE_TOKENS, delta=False
+    )
     start = blamed.start
     while start <= blamed.end:
         page = connection.call(READ_FILE, msgspec.structs.replace(wanted, start=start))

@@ -46,6 +46,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     tokens: int  # estimate of what the answer's text costs a model
     approval: Seq | None = None  # the granted request that let it be shown
     hidden: FromContent[tuple[HiddenSecret, ...]] = ()  # secrets in these lines that were not shown
+    known_from: Seq | None = None  # of a delta: lines of `seen` that it had seen so in that version were not shown
 
 
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):

@@ -44,6 +44,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     lowest_rung: Rung | None = None  # the stricter of this one and [edits] holds
     on_overlap: OnLeaseOverlap | None = None  # in place of that of [leases]
     tools_off: Annotated[tuple[Name, ...], Meta(min_length=1)] | None = None
+    delta_reads: bool = False  # a read of what the session has seen shows only what changed, unless it says otherwise
     over_limit: Literal["refuse", "ask"] = "refuse"  # ask: a read over a limit waits for a yes that lifts it once
 
     def given(self) -> Iterator[str]:

@@ -37,6 +37,12 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
     ranges: tuple[LineRange, ...]
     whole: bool
+    since_resumed: tuple[LineRange, ...] | None = None  # of these, in a session that was resumed; None: all
+
+    @property
+    def recent(self) -> tuple[LineRange, ...]:
+        """The lines that were shown since the session was opened, or resumed."""
+        return self.ranges if self.since_resumed is None else self.since_resumed
 
 
 class SeenFile(msgspec.Struct, frozen=True, gc=False):
@@ -64,9 +70,10 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
         if seen.total_lines and not seen.ranges:
             return self
         known = self.versions.get(seen.version)
-        ranges = known.ranges if known else ()
+        ranges, recent = (known.ranges, known.since_resumed) if known else ((), None)
         if not seen.cut:
             ranges = merged((*ranges, *seen.ranges))
+            recent = merged((*recent, *seen.ranges)) if recent is not None else None
         whole = bool(known and known.whole) or (
             not seen.cut
             and (
@@ -74,12 +81,17 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
                 or (len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines)
             )
         )
-        coverage = Coverage(ranges, whole)
+        coverage = Coverage(ranges, whole, recent)
         return self if known == coverage else self._with(seen.version, coverage)
 
     def written(self, version: Seq, *, whole: bool) -> SeenFile:
         """After the session's own change made this version."""
         return self._with(version, Coverage((), whole))
+
+    def resumed(self) -> SeenFile:
+        """After the session was resumed: whoever goes on in it need not have what was shown before."""
+        kept = {seq: Coverage(old.ranges, old.whole, ()) for seq, old in self.versions.items()}
+        return SeenFile(kept)
 
     def trimmed(self) -> SeenFile:
         """Without versions that are no base of a change any more: all but the newest, and the newest seen whole."""

@@ -141,6 +141,8 @@ class Sessions(Projection):
                     )
                 else:
                     known.open, known.client = True, event.client
+                    if event.agent_class != "person":  # a terminal is one person's, from one command to the next
+                        known.seen = {path: seen.resumed() for path, seen in known.seen.items()}
             case SessionClosed(session=closed):
                 self._close(closed)
             case ContentShown(session=shown_to, seen=seen):

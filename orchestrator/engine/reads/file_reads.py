@@ -25,6 +25,7 @@ from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.deltas import Deltas, Present
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {
@@ -58,6 +59,7 @@ class Reader:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
+        self._deltas = Deltas(services)
 
     def size_at(self, raw_path: str) -> int | None:
         """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
@@ -82,6 +84,7 @@ class Reader:
             max_tokens=MOST_TOKENS,
             line_numbers=params.line_numbers,
             at=params.at,
+            delta=False,
         )
         return await self.read_file(caller, call, wanted)
 
@@ -98,6 +101,11 @@ class Reader:
                 entry, digest, data = required(present)
                 version, warned = entry.version, warnings(present)
             shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
+            if shown.document is not None and self._deltas.wanted(caller, params):
+                asked = Present(version, digest, shown.document, _span(params, shown.document.line_count), warned)
+                changed = await self._deltas.read(access, call, params, asked, self._tokens(caller, params))
+                if changed is not None:
+                    return changed
             return await self.show(access, call, params, shown)
 
     async def show(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
@@ -152,6 +160,9 @@ class Reader:
             return "secret"
         return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
 
+    def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
+        return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
+
     def _over_limit(self, caller: Caller, params: p.ReadFile, shown: Shown) -> OverLimit | None:
         """The refusal of a read that asks for more than the caller's profile lets it read at once."""
         profile, document = self._s.permissions.profile(caller), shown.document
@@ -184,16 +195,11 @@ class Reader:
         if document is None:
             raise BinaryFile(path, "it is not text")
         total = document.line_count
-        if end is not None and end < start:
-            raise ParameterInvalid("end", f"{end} is before start, {start}")
-        if start > max(total, 1):
-            raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {path}")
-        wanted = total if end is None else min(end, total)
+        wanted = _span(params, total).end
         hidden = await self._s.redaction.of(caller, path, digest, document)
         lines = hidden.over(document.lines)
         profile = self._s.permissions.profile(caller)
-        tokens = min(params.max_tokens, profile.max_answer_tokens or params.max_tokens)
-        last = fit(lines, start, wanted, tokens, numbers=numbers)
+        last = fit(lines, start, wanted, self._tokens(caller, params), numbers=numbers)
         room = call.room.framed(escaped(path), escaped(path))  # in the head and in the next call
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = lines[start - 1 : last]
@@ -244,3 +250,12 @@ class Reader:
             redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in found),
             warnings=warned,
         )
+
+
+def _span(params: p.ReadFile, total: int) -> LineRange:
+    """The lines that are asked for, of so many. Raises ParameterInvalid."""
+    if params.end is not None and params.end < params.start:
+        raise ParameterInvalid("end", f"{params.end} is before start, {params.start}")
+    if params.start > max(total, 1):
+        raise ParameterInvalid("start", f"{params.start} is after the last line, {total}, of {params.path}")
+    return LineRange(params.start, total if params.end is None else min(params.end, total))
