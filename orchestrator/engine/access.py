@@ -123,6 +123,17 @@ class AccessGate:
         allowed = all(isinstance(self._permissions.verdict(caller, action, path), Allow) for action in actions)
         return ContentAccess(self, caller, None, path, {}, actions) if allowed else None
 
+    def contents_of(
+        self, caller: Caller, paths: Iterable[WorkspacePath], actions: Sequence[Showing]
+    ) -> list[WorkspacePath]:
+        """Those of many paths to whose contents `content_of_many` gives access."""
+        allowed, allows = list[WorkspacePath](), self._permissions.allowing(caller, actions)
+        for path in paths:
+            allow = allows(path)
+            if allow or (allow is None and self.content_of_many(caller, path, actions) is not None):
+                allowed.append(path)
+        return allowed
+
     async def require(
         self,
         caller: Caller,

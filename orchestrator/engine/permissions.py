@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
-from orchestrator.core.policy.evaluate import asks_for_size, asks_for_task, evaluate, hidden_from_all
+from orchestrator.core.paths import ROOT
+from orchestrator.core.policy.evaluate import allowing, asks_for_size, asks_for_task, evaluate, hidden_from_all
 from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
@@ -91,6 +92,10 @@ class Permissions:
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
         )
+
+    def allowing(self, caller: Caller, actions: Sequence[Action]) -> Callable[[WorkspacePath], bool | None]:
+        """Whether policy allows all of these on a path; for many paths. None: `verdict` says."""
+        return allowing(self.policy, [self.request(caller, PermissionCheck(action, ROOT)) for action in actions])
 
     def profile(self, caller: Caller) -> Profile:
         """What the caller may take at once and in a day, and how its changes are treated."""

@@ -22,10 +22,12 @@ Ask and deny match if either spelling does, allow only if both do: the stricter 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import NamedTuple, assert_never
+
+import msgspec
 
 from orchestrator.core.globs import Glob, GlobIndex
 from orchestrator.core.ids import WorkspacePath
@@ -203,6 +205,14 @@ def considered(policy: Policy, request: Request) -> tuple[tuple[Rule, bool], ...
     return _evaluation_of(policy).considered(request)
 
 
+def allowing(policy: Policy, acts: Sequence[Request]) -> Callable[[WorkspacePath], bool | None]:
+    """Whether policy allows all of these acts, which differ in their action, on a path; for asking of many paths.
+
+    None: it takes `evaluate` to say, as a rule asks, or looks at the size.
+    """
+    return _evaluation_of(policy).allowing(acts)
+
+
 def asks_for_size(policy: Policy) -> bool:
     """Whether what it says may depend on how large a file is."""
     return _evaluation_of(policy).sized != 0
@@ -256,6 +266,21 @@ class _Evaluation:
             by_rule = bool(found & self._deciding)
         return _of_approver(request, verdict, by_rule=by_rule)
 
+    def allowing(self, acts: Sequence[Request]) -> Callable[[WorkspacePath], bool | None]:
+        known: dict[int, bool | None] = {}
+
+        def allows(path: WorkspacePath) -> bool | None:
+            matched = self._matched(path, False)
+            if matched not in known:
+                requests = [msgspec.structs.replace(act, path=path) for act in acts]
+                verdicts = [self.verdict(request) for request in requests]
+                by_size = any(self._applying_to(request) & matched & self.sized for request in requests)
+                asks = any(isinstance(verdict, NeedApproval) for verdict in verdicts)
+                known[matched] = None if by_size or asks else all(isinstance(one, Allow) for one in verdicts)
+            return known[matched]
+
+        return allows
+
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
         matched = self._of_size(self._matched(request.path, request.directory), request.size)
         return tuple((rule, bool(matched >> at & 1)) for at, rule in enumerate(self._rules) if _applies(rule, request))
@@ -277,7 +302,8 @@ class _Evaluation:
                 closed |= 1 << at
         return closed, opened
 
-    def _found(self, request: Request) -> int:
+    def _applying_to(self, request: Request) -> int:
+        """The rules that speak of this agent, action and work."""
         task = request.task if self.has_tasks else ""
         who = (request.agent, request.agent_class, request.action, request.others_work, task)
         applying = self._applying.get(who)
@@ -286,6 +312,10 @@ class _Evaluation:
                 self._applying.clear()
             applying = sum(1 << at for at, rule in enumerate(self._rules) if _applies(rule, request))
             self._applying[who] = applying
+        return applying
+
+    def _found(self, request: Request) -> int:
+        applying = self._applying_to(request)
         found = applying and applying & self._matched(request.path, request.directory)
         return self._of_size(found, request.size) if found & self.sized else found
 
