@@ -227,6 +227,7 @@ async def opened(
         step=step,
         parser=LocalParser(workers),
         workers=workers,
+        sweep=workspace.sweep(),
     )
     return services, workspace, files, loaded, (*workspace.features, *doubts)
 

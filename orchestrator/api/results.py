@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from orchestrator.core.text.search import MatchType
+
 ChangeStatus = Literal[
     "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting", "granted"
 ]
@@ -167,23 +169,43 @@ class Submatch(Result, frozen=True, kw_only=True):
 class Hit(Result, frozen=True, kw_only=True):
     path: str
     line: int
-    text: str = ""
+    end_line: int | None = None  # of a match over several lines
+    text: str = ""  # a long line as a window around the match; several lines are joined by newlines
     submatches: tuple[Submatch, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    context: str | None = None  # the symbol around it, once outlines are built
+    context: str | None = None  # the symbols around it, where that was asked for: "class Cart > function net"
+    match_type: MatchType = "exact"
     score: float = 1.0
+
+    @property
+    def end(self) -> int:
+        """Its last line."""
+        return self.end_line or self.line
+
+    @property
+    def rows(self) -> list[str]:
+        """Its lines, as far as they are shown."""
+        return self.text.split("\n") if self.end_line else [self.text]
+
+
+class FileHits(Result, frozen=True, kw_only=True):
+    path: str
+    total: int  # matching lines
+    score: float = 1.0  # of the best
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
     hits: tuple[Hit, ...] = ()
+    files: tuple[FileHits, ...] = ()  # with files_only, instead of hits
     total: int  # matching lines in all files searched
     files_searched: int
     files_left_out: int  # kept out by policy
     truncated: bool = False
-    partial: bool = False  # not every file could be searched (too large, changed meanwhile)
+    partial: bool = False  # not all was searched (too large, changed meanwhile, too many places to look at)
     cursor: str | None = None
     versions: dict[str, str] = {}  # path → version_id of each file with a hit
+    hint: str | None = None  # what to send instead, where nothing was found
     warnings: tuple[str, ...] = ()
 
 

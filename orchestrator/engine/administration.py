@@ -116,6 +116,7 @@ class Administration:
                 baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
                 landlock=self._facts.landlock,
+                search=self._s.sweep.health if self._s.sweep is not None else "off: every file is read",
                 checked=self._verification.checked,
                 notes=(*self._facts.notes, *self._facts.plugins(), *amiss, *self._notes()),
                 amiss=(*self._facts.failed_plugins(), *amiss),

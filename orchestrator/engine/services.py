@@ -27,7 +27,7 @@ from orchestrator.engine.redaction import Redaction
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Clock, Entropy, Parser, Step, Workers
-from orchestrator.ports.workspace import Ignore, Workspace
+from orchestrator.ports.workspace import Ignore, TextSweep, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
 """Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""
@@ -125,10 +125,13 @@ class Services:
         state: State,
         parser: Parser,
         workers: Workers,
+        sweep: TextSweep | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser, self.workers = parser, workers
+        self.sweep = sweep
+        """None: every file is read."""
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.notes = Notes(journal)
         self.permissions = Permissions(policy, state, workspace, self.notes, clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
@@ -188,6 +188,23 @@ class Workspace(Protocol):
         """Every file that is not ignored."""
 
     def close(self) -> None: ...
+
+
+class TextSweep(Protocol):
+    """Chooses, among many files, those in which an expression fits: quickly, and without knowing what we know."""
+
+    @property
+    def health(self) -> str:
+        """For `status`: "on", or "off: …" with the reason; searches are slower then."""
+
+    async def containing(
+        self, expressions: Sequence[str], paths: Sequence[WorkspacePath], *, multiline: bool
+    ) -> list[WorkspacePath]:
+        """Those of regular files that may hold one of these (ripgrep's syntax), and those that could not be read.
+
+        What is not among them holds none. They are opened by their names, so nothing of them may be shown before it
+        was read again. All of them, where it can't be told.
+        """
 
 
 class Ignore(Protocol):

@@ -43,6 +43,7 @@ from orchestrator.workspace.disk import Disk, identity_of, kind_of, signature_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.own_files import OwnFiles
+from orchestrator.workspace.ripgrep import Ripgrep
 from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
 
@@ -89,6 +90,10 @@ class LocalWorkspace:
     def close(self) -> None:
         self._threads.close()
         self._at.close()
+
+    def sweep(self) -> Ripgrep:
+        """Chooses files by what is in them."""
+        return Ripgrep(self.root, self._at.root)
 
     def watcher(self) -> Watcher:
         """Reports external changes on this system; not started yet."""

@@ -6,7 +6,6 @@ import io
 import os
 import pickle
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,17 +16,14 @@ from anyio import to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.core.errors import TextTooCostly
-from orchestrator.core.fair_queue import FairQueue
 from orchestrator.logs import logger
 from orchestrator.ports.machine import LIMIT_S, OWNER
+from orchestrator.workspace.turns import Turns
 from orchestrator.workspace.worker_process import ANSWER, JOB
 
 T = TypeVar("T")
 
 WORKERS = 2
-
-OF_ONE = 1
-"""Workers of one owner, so that nobody else's work waits for all that one has."""
 
 _GRACE_S = 30.0
 """For a worker to start and take a job, and beyond a job's processor time: a busy machine shares its processors out."""
@@ -55,8 +51,7 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._free: list[Worker] = []
-        self._busy_of: Counter[str] = Counter()
-        self._queue: FairQueue[anyio.Event] = FairQueue()
+        self._turns = Turns(WORKERS)
         self._log = logger("workers")
 
     @property
@@ -66,14 +61,12 @@ class WorkerPool:
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         owner, job = OWNER.get(), await to_thread.run_sync(_packed, work)
-        await self._begin(owner)
         try:
-            ok, value = pickle.loads(await self._answer(job, limit_s))
+            async with self._turns.taken(owner):
+                ok, value = pickle.loads(await self._answer(job, limit_s))
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
             self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
             raise TextTooCostly(limit_s) from error
-        finally:
-            self._end(owner)
         if not ok:
             raise value
         return cast("T", value)
@@ -99,29 +92,6 @@ class WorkerPool:
         """End the workers."""
         while self._free:
             await self._free.pop().end()
-
-    async def _begin(self, owner: str) -> None:
-        if not self._queue.waits(owner) and self._may(owner):
-            self._busy_of[owner] += 1
-            return
-        granted = anyio.Event()
-        self._queue.put(owner, granted)
-        try:
-            await granted.wait()
-        except BaseException:  # cancelled
-            if not self._queue.remove(owner, granted):
-                self._end(owner)
-            raise
-
-    def _end(self, owner: str) -> None:
-        self._busy_of[owner] -= 1
-        while (following := self._queue.take(self._may)) is not None:
-            self._busy_of[following[0]] += 1
-            following[1].set()
-        self._busy_of += Counter()  # drops those at zero
-
-    def _may(self, owner: str) -> bool:
-        return self._busy_of[owner] < OF_ONE and self._busy_of.total() < WORKERS
 
 
 class Worker:

@@ -150,21 +150,26 @@ def _listing(result: r.Listing) -> Iterator[str]:
 
 @rendered.register
 def _hits(found: r.SearchResult) -> Iterator[str]:
-    if not found.hits and found.cursor is None:
+    if not found.hits and not found.files and found.cursor is None:
         count = plural(found.total, "matching line")
         yield count if found.total else f"{count} in {plural(found.files_searched, 'file')}"
+    if found.hint:
+        yield f"({escaped(found.hint)})"
+    yield from (f"{click.style(escaped(file.path), fg='magenta')}:{file.total}" for file in found.files)
     for number, hit in enumerate(found.hits):
         if number and (hit.before or hit.after):
             yield "--"
-        for line, text in enumerate((*hit.before, hit.text, *hit.after), hit.line - len(hit.before)):
-            mark = ":" if line == hit.line else "-"
+        if hit.context is not None:
+            yield f"[in {escaped(hit.context)}]"
+        for line, text in enumerate((*hit.before, *hit.rows, *hit.after), hit.line - len(hit.before)):
+            mark = ":" if hit.line <= line <= hit.end else "-"
             where = click.style(escaped(hit.path), fg="magenta") + mark + click.style(str(line), fg="green")
             yield f"{where}{mark}{next(content(text), '')}"
-    yield from go_on(len(found.hits), found.total, found.cursor)
+    yield from go_on(len(found.hits) or len(found.files), found.total, found.cursor)
     if found.files_left_out:
         yield f"(policy left out {plural(found.files_left_out, 'file')})"
     if found.partial:
-        yield "(some files could not be searched)"
+        yield "(not all could be searched)"
 
 
 @rendered.register
@@ -244,6 +249,7 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("state", health.state + ("" if health.baseline == "done" else ", first scan running")),
         ("watching", health.watching if health.watching != "live" else ""),
         ("landlock", health.landlock if health.landlock != "on" else ""),
+        ("fast search", health.search if health.search != "on" else ""),
         ("head", info.head),
         ("approvals", str(info.approvals)),
         ("conflicts", str(info.conflicts)),

