@@ -68,12 +68,11 @@ SEARCH_CONTENT = Operation(
     "search_content",
     p.SearchContent,
     r.SearchResult,
-    "Find an exact text in one file or below a directory; shows lines with context.",
+    "Find a text or regular expression in one file or below a directory; shows lines with context.",
     shape="text",
     core=True,
     weight="search",
-    raises=READS,
-    planned=("mode=regex", "mode=fuzzy", "max_edits"),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.TextTooCostly),
     command="search",
 )
 

@@ -111,24 +111,35 @@ class FileInfo(Params, frozen=True):
     path: PathText
 
 
+Edits = Annotated[int, Meta(ge=0, le=5)]
+SearchMode = Literal["exact", "regex", "fuzzy"]
+
+
 class SearchContent(Params, frozen=True):
     pattern: Annotated[
         str,
         Meta(
-            description="Exact text, within one line.",
+            description="Text within a line; see mode.",
             min_length=1,
             max_length=PATTERN_CHARACTERS,
         ),
     ]
     path: Annotated[AnyPath, Meta(description="File or directory; '.' is everything.")] = "."
     globs: Globs = ()
-    mode: Annotated[Literal["exact"], Meta(description="How to match.")] = "exact"
+    mode: Annotated[SearchMode, Meta(description="regex: RE2's; fuzzy: with typos.")] = "exact"
+    max_edits: Annotated[Edits | None, Meta(description="fuzzy: most typos; default 2.")] = None
+    multiline: Annotated[bool, Meta(description="regex: also across lines.")] = False
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
+    smart_case: Annotated[bool, Meta(description="Case counts only if `pattern` has a capital.")] = False
     word: Annotated[bool, Meta(description="Only whole words.")] = False
     invert: Annotated[bool, Meta(description="Lines without it.")] = False
     count_only: Annotated[bool, Meta(description="Only how many lines match.")] = False
+    files_only: Annotated[bool, Meta(description="Only files, and how many lines of each.")] = False
     context_lines: Annotated[int, Meta(description="Lines around each hit.", ge=0, le=50)] = 2
     max_results: Annotated[int, Meta(description="Most hits.", ge=1, le=1000)] = 20
+    max_per_file: Annotated[Count | None, Meta(description="Most hits of one file.")] = None
+    semantic_context: Annotated[bool, Meta(description="Also name the symbol around each hit.")] = False
+    at: Annotated[Version | None, Meta(description="'@N': the files as they were.")] = None
     cursor: Cursor = None
 
 

@@ -67,27 +67,41 @@ class OperationMethods:
         pattern: str,
         path: str = ".",
         globs: Sequence[str] = (),
-        mode: Literal["exact"] = "exact",
+        mode: Literal["exact", "regex", "fuzzy"] = "exact",
+        max_edits: int | None = None,
+        multiline: bool = False,
         case_sensitive: bool = True,
+        smart_case: bool = False,
         word: bool = False,
         invert: bool = False,
         count_only: bool = False,
+        files_only: bool = False,
         context_lines: int = 2,
         max_results: int = 20,
+        max_per_file: int | None = None,
+        semantic_context: bool = False,
+        at: str | int | None = None,
         cursor: str | None = None,
     ) -> orchestrator.api.results.SearchResult:
-        """Find an exact text in one file or below a directory; shows lines with context.
+        """Find a text or regular expression in one file or below a directory; shows lines with context.
 
-        pattern: Exact text, within one line.
+        pattern: Text within a line; see mode.
         path: File or directory; '.' is everything.
         globs: gitignore-style; '*.py' at any depth, '!x' excepts.
-        mode: How to match.
+        mode: regex: RE2's; fuzzy: with typos.
+        max_edits: fuzzy: most typos; default 2.
+        multiline: regex: also across lines.
         case_sensitive: false: 'a' finds 'A'.
+        smart_case: Case counts only if `pattern` has a capital.
         word: Only whole words.
         invert: Lines without it.
         count_only: Only how many lines match.
+        files_only: Only files, and how many lines of each.
         context_lines: Lines around each hit.
         max_results: Most hits.
+        max_per_file: Most hits of one file.
+        semantic_context: Also name the symbol around each hit.
+        at: '@N': the files as they were.
         cursor: `cursor` of the last answer.
         """
 

@@ -146,17 +146,16 @@ class Redaction:
         hits = []
         for match in found.hits:
             first = match.line - len(match.before)
-            around = [
-                hidden.lines.get(first + n, line) for n, line in enumerate((*match.before, match.text, *match.after))
-            ]
-            middle = len(match.before)
-            same = around[middle] == match.text
+            rows = match.text.split("\n") if match.rows > 1 else [match.text]
+            around = [hidden.lines.get(first + n, row) for n, row in enumerate((*match.before, *rows, *match.after))]
+            middle, end = len(match.before), len(match.before) + len(rows)
+            same = around[middle:end] == rows
             hits.append(
                 msgspec.structs.replace(
                     match,
                     before=tuple(around[:middle]),
-                    text=around[middle],
-                    after=tuple(around[middle + 1 :]),
+                    text="\n".join(around[middle:end]),
+                    after=tuple(around[end:]),
                     submatches=match.submatches if same else (),
                 )
             )

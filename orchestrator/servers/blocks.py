@@ -85,23 +85,30 @@ def _search_result(result: r.SearchResult) -> str:
     if result.files_left_out:
         head += f"; policy left out {plural(result.files_left_out, 'file')}"
     if result.partial:
-        head += "; some files could not be searched"
+        head += "; not all could be searched"
+    if result.hint:
+        head += f"\n[{escaped(result.hint)}]"
+    if result.files:
+        counts = (f"{escaped(file.path)}: {file.total}" for file in result.files)
+        return fenced(head, "\n".join(counts), _cursor(result.cursor))
     rows: list[str] = []
     last_path, last_line = "", 0
-    numbers = {(hit.path, hit.line) for hit in result.hits}
+    numbers = {(hit.path, number) for hit in result.hits for number in range(hit.line, hit.end + 1)}
     for hit in result.hits:
         if hit.path != last_path:
             rows.append(f"{escaped(hit.path)} {result.versions.get(hit.path, '')}")
             last_path, last_line = hit.path, 0
         first = hit.line - len(hit.before)
-        around = [*zip(range(first, hit.line), hit.before, strict=False), (hit.line, hit.text)]
-        around += list(zip(range(hit.line + 1, hit.line + 1 + len(hit.after)), hit.after, strict=False))
+        around = [*enumerate(hit.before, first), *enumerate(hit.rows, hit.line), *enumerate(hit.after, hit.end + 1)]
         if last_line and around[0][0] > last_line + 1:
             rows.append("   --")
+        if hit.context is not None and hit.end > last_line:
+            rows.append(f"   [in {escaped(hit.context)}]")
         for number, line in around:
-            if number <= last_line or (number != hit.line and (hit.path, number) in numbers):
+            inside = hit.line <= number <= hit.end
+            if number <= last_line or (not inside and (hit.path, number) in numbers):
                 continue
-            rows.append(f"{number:>6}{':' if number == hit.line else '-'}\t{line}")
+            rows.append(f"{number:>6}{':' if inside else '-'}\t{line}")
             last_line = number
     if not result.hits:
         return head

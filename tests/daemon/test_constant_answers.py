@@ -17,7 +17,6 @@ from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 
 NOT_OFFERED = {name: {"approver"} for name in ("resolve_conflict", "deny")} | {
-    "search_content": {"mode"},
     "approve": {"approver", "unseen", "for_session", "pattern", "ttl_s"},
 }
 """What models are not told of: it has one value, or is a person's to send."""

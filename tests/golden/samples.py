@@ -93,6 +93,7 @@ SAMPLES: tuple[Event, ...] = (
         pattern="def (\\w+)",
         path=WorkspacePath("."),
         globs=("*.py",),
+        mode="regex",
         seen=(SEEN,),
         total=9,
         files_searched=4,

@@ -27,10 +27,20 @@ WHOLE_TOKENS = 200_000
 MOST_TOKENS = 2_000_000
 """Of one page of a diff: the most that the daemon gives."""
 
+
+def _how_to_match(settings: Settings, typed: dict[str, Any]) -> None:
+    if typed.pop("regex"):
+        typed["mode"] = "regex"
+
+
 search = OperationCommand(
     SEARCH_CONTENT,
     defaults={"context_lines": 0, "max_results": 200},
-    options=(click.Option(["--case-sensitive/--ignore-case", " /-i"], default=True, help="Whether 'a' finds 'A'."),),
+    options=(
+        click.Option(["--case-sensitive/--ignore-case", " /-i"], default=True, help="Whether 'a' finds 'A'."),
+        click.Option(["--regex", "-e"], is_flag=True, help="As --mode regex."),
+    ),
+    prepare=_how_to_match,
 )
 
 overview = OperationCommand(GET_OVERVIEW, defaults={"max_tokens": WHOLE_TOKENS}, hide=("max_tokens",))

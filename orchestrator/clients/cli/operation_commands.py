@@ -30,7 +30,14 @@ FLAGS = {
 }
 """Parameter → option, where that is not its name."""
 
-SHORT = {"recursive": "-r", "word": "-w", "context_lines": "-C"}
+SHORT = {
+    "recursive": "-r",
+    "word": "-w",
+    "context_lines": "-C",
+    "files_only": "-l",
+    "smart_case": "-S",
+    "multiline": "-U",
+}
 
 NOT_TYPED = ("request_id", "approver", "supersedes")
 """Made by the client; asked of the person; for agents."""

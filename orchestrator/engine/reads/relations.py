@@ -131,11 +131,11 @@ class _Search:
         word = mentions(language, target)
         pattern = Pattern(word, word=word.isidentifier())
         globs = tuple(f"*{suffix}" for one in family for suffix in suffixes_of(one))
-        sweep = await self._searcher.sweep(self._caller, ROOT, globs, pattern, invert=False)
+        sweep = await self._searcher.sweep(self._caller, ROOT, globs, pattern)
         self.searched += sweep.searched
-        self.partial |= sweep.unsearched > 0
+        self.partial |= sweep.partial
         found = []
-        for at in sorted(sweep.counts):
+        for at in [file.path for file in sweep.files]:
             if at == target:
                 continue
             if self._late():

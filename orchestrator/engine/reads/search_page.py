@@ -1,0 +1,202 @@
+"""The hits of one answer: as many as were asked for and as there is room, and the cursor of the next."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.events.files import SeenLines
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, size
+from orchestrator.core.text.regions import merged
+from orchestrator.core.text.search import Found, Match, MatchType
+from orchestrator.engine.external.observer import NO_VERSION
+from orchestrator.engine.reads.search_sources import Shown
+from orchestrator.engine.redaction import Hidden
+
+ROW_BYTES, FILE_BYTES = 12, 24
+"""Of a line beside its text: its number and its mark; of a file beside its path: its version."""
+
+MIN_LINE = 50
+
+MOST_ROWS = 8
+"""A match over several lines is shown as far as so many full lines go."""
+
+_FREE = ("cursor", "max_results", "context_lines")
+"""Parameters that may differ from page to page."""
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """Where the next page begins: behind a line of a file, of which so many hits were shown."""
+
+    query: str
+    line: int = 0
+    shown: int = 0
+    best: int = 1000  # thousandths: the score by which files are ranked
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.query}:{self.line}:{self.shown}:{self.best}:{self.path}"
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Of the file; less is earlier."""
+        return -self.best, self.path
+
+    @classmethod
+    def of(cls, params: p.SearchContent) -> Cursor:
+        """The one that the parameters bring, or the start. Raises ParameterInvalid, also for one of another search."""
+        asked = {name: getattr(params, name) for name in params.__struct_fields__ if name not in _FREE}
+        query = hashlib.blake2b(msgspec.json.encode(asked, order="deterministic"), digest_size=4).hexdigest()
+        if params.cursor is None:
+            return cls(query)
+        given, *numbers, path = [*params.cursor.split(":", 4), "", "", "", ""][:5]
+        if not all(number.isdecimal() and number.isascii() and len(number) <= 9 for number in numbers) or not path:
+            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+        if given != query:
+            hint = "Send it with the parameters of the search that it came from; or no cursor, to begin a new one."
+            raise ParameterInvalid("cursor", "belongs to another search", hint=hint)
+        line, shown, best = map(int, numbers)
+        return cls(query, line, shown, best, path)
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """A file with matches; the best come first, and of equals those that are earlier by path."""
+
+    path: WorkspacePath
+    total: int
+    best: float = 1.0
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Its place among others; less is earlier."""
+        return -round(self.best * 1000), self.path
+
+
+class Page:
+    """The hits of one answer, as long as there is room."""
+
+    def __init__(self, room: AnswerSpace, params: p.SearchContent, kind: MatchType) -> None:
+        self._room, self._params, self._kind = room, params, kind
+        self.cursor = Cursor.of(params)
+        """Where it begins."""
+        self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        self.hits: list[r.Hit] = []
+        self.files: list[r.FileHits] = []
+        self.seen: list[SeenLines] = []
+        self.versions: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.more: str | None = None
+        """The cursor of the next page."""
+        self._last = self.cursor
+        self.outlining_s = 0.0
+        """How long outlines were waited for."""
+
+    @property
+    def left(self) -> int:
+        """How many more hits were asked for."""
+        return self._params.max_results - len(self.hits)
+
+    def after(self, path: WorkspacePath) -> int:
+        """The line of a file behind which it goes on."""
+        return self.cursor.line if path == self.cursor.path else 0
+
+    def takes(
+        self,
+        file: Ranked,
+        content: Shown,
+        found: Found,
+        hidden: Hidden,
+        *,
+        last: bool,
+    ) -> bool:
+        """Take the hits of one file, as far as they fit; whether the page goes on after them."""
+        path = file.path
+        earlier = self.cursor.shown if path == self.cursor.path else 0
+        most = self._params.max_per_file
+        hits = found.hits if most is None else found.hits[: max(0, most - earlier)]
+        shown = self._fitting(path, list(hits[: self.left]))
+        if shown:
+            self.hits += [_hit(path, match, self._widest, self._kind) for match in shown]
+            self.versions[path] = show(content.version)
+            self.warnings += content.warnings
+            if content.version != NO_VERSION:
+                seen = _seen(path, content.version, shown, found.lines, self._widest)
+                ranges = tuple(part for known in seen.ranges for part in hidden.without(known))
+                self.seen.append(msgspec.structs.replace(seen, ranges=ranges))
+            self._last = Cursor(self.cursor.query, shown[-1].line, earlier + len(shown), -file.rank[0], path)
+        if len(hits) > len(shown) or (not self.left and not last):
+            self.more = str(self._last)
+        return self.more is None
+
+    def takes_files(self, files: Sequence[Ranked]) -> None:
+        """Take the files behind the cursor, as far as they fit."""
+        rest = [file for file in files if not self.cursor.path or file.rank > self.cursor.rank]
+        most = self._params.max_results
+        found = [r.FileHits(path=file.path, total=file.total, score=file.best) for file in rest[:most]]
+        room = self._room.less(max((size(repr(file.path)) + size(file.path) for file in found), default=0))
+        costs = ((room.cost(size(escaped(file.path)) + ROW_BYTES, file), 1) for file in found)
+        self.files = found[: room.first(costs)]
+        if len(rest) > len(self.files):
+            last = rest[len(self.files) - 1]
+            self.more = str(Cursor(self.cursor.query, best=-last.rank[0], path=last.path))
+
+    def _fitting(self, path: WorkspacePath, shown: list[Match]) -> list[Match]:
+        """The first of the hits for which there is room; of a first page at least one, without its context."""
+        self._room = self._room.less(size(escaped(path)) + FILE_BYTES, 1)
+        costs = list(_costs(path, shown, self._room, self._widest))
+        fitting = self._room.less(size(repr(path)) + size(path)).first(costs, least=0)  # the cursor may name it, too
+        for cost in costs[:fitting]:
+            self._room = self._room.less(*cost)
+        if shown and not fitting and not self.hits:  # with so much context it fits on no page
+            return [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
+        return shown[:fitting]
+
+
+def _hit(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r.Hit:
+    text, spans = match.text, match.submatches
+    most = widest if match.rows == 1 else MOST_ROWS * widest
+    if len(text) > most:
+        first = max(0, spans[0][0] - widest // 4) if spans and match.rows == 1 else 0
+        text = text[first : first + most]
+        spans = tuple((a - first, min(b - first, len(text))) for a, b in spans if a - first < len(text))
+    return r.Hit(
+        path=path,
+        line=match.line,
+        end_line=match.last if match.rows > 1 else None,
+        text=text,
+        submatches=tuple(r.Submatch(start=a, end=b) for a, b in spans),
+        before=tuple(line[:widest] for line in match.before),
+        after=tuple(line[:widest] for line in match.after),
+        context=match.context,
+        match_type="exact" if match.score == 1.0 and kind == "fuzzy" else kind,
+        score=match.score,
+    )
+
+
+def _costs(path: WorkspacePath, matches: list[Match], room: AnswerSpace, widest: int) -> Iterator[tuple[int, int]]:
+    """Bytes and lines of each hit with its context; a text has a line of context once, for all hits around it."""
+    last = 0
+    for match in matches:
+        hit = _hit(path, match, widest, "regex")
+        first = match.line - len(hit.before)
+        before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.last) :]
+        counted = match.last <= last and len(match.text) <= widest  # among the context of an earlier hit
+        rows = (*(() if counted else hit.text.split("\n")), *before, *after)
+        more = [row for row in ("" if last and first > last + 1 else None, hit.context) if row is not None]
+        yield room.cost(sum(size(row) + ROW_BYTES for row in (*rows, *more)), hit), len(rows) + len(more)
+        last = match.last + len(hit.after)
+
+
+def _seen(path: WorkspacePath, version: Seq, shown: list[Match], total: int, widest: int) -> SeenLines:
+    cut = any(
+        len(line) > widest for match in shown for line in (*match.text.split("\n"), *match.before, *match.after)
+    ) or any(match.rows > 1 and len(match.text) > MOST_ROWS * widest for match in shown)
+    ranges = merged(tuple(LineRange(m.line - len(m.before), m.last + len(m.after)) for m in shown))
+    return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)

@@ -1,0 +1,222 @@
+"""search_content: expressions, what it counts, limits, and what it says where nothing was found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.daemon_process import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+CODE = """\
+def first(a):
+    return a.value
+
+
+def second(b):
+    return (
+        b.value
+    )
+Größe = first(second)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "code.py").write_text(CODE, encoding="utf-8")
+    (daemon.workspace / "dos.txt").write_bytes(b"one\r\ntwo\r\n\r\nthree two\r\n")
+    (daemon.workspace / "latin.txt").write_bytes("Größe der Straße\nÄrger mit dem Öl\n".encode("latin-1"))
+    (daemon.workspace / "wide.txt").write_bytes("Größe\nnichts\n".encode("utf-16"))
+
+
+async def lines(daemon: RunningDaemon, pattern: str, **more: Any) -> list[tuple[str, int]]:
+    async with daemon.client("alice") as alice:
+        found = await alice.search_content(pattern, **more)
+    return [(hit.path, hit.line) for hit in found.hits]
+
+
+@pytest.mark.parametrize(("pattern", "more", "expected"), [
+    pytest.param(r"def \w+\(", {}, [("code.py", 1), ("code.py", 5)], id="an expression"),
+    pytest.param(r"^return|value$", {}, [("code.py", 2), ("code.py", 7)], id="anchors are a line's"),
+    pytest.param(r"Gr..e\b", {}, [("code.py", 9), ("latin.txt", 1), ("wide.txt", 1)], id="in every encoding"),
+    pytest.param(r"GRÖSS|größ", {"case_sensitive": False}, [("code.py", 9), ("latin.txt", 1), ("wide.txt", 1)],
+                 id="without case"),
+    pytest.param(r"größ", {"smart_case": True}, [("code.py", 9), ("latin.txt", 1), ("wide.txt", 1)], id="smart, small"),
+    pytest.param(r"\bGRÖSS", {"smart_case": True}, [], id="smart, with a capital"),
+    pytest.param(r"t[wh]\w+", {"word": True}, [("dos.txt", 2), ("dos.txt", 4)], id="whole words"),
+    pytest.param(r"two$", {"path": "dos.txt"}, [("dos.txt", 2), ("dos.txt", 4)], id="before a carriage return"),
+    pytest.param(r"\(\n.*\n\s+\)", {"multiline": True}, [("code.py", 6)], id="several lines"),
+    pytest.param(r"two\n\nthree", {"multiline": True}, [("dos.txt", 2)], id="several lines, any line end"),
+    pytest.param(r"o", {"path": "dos.txt", "invert": True}, [("dos.txt", 3)], id="the other lines"),
+    pytest.param(r"value|def", {"max_per_file": 1}, [("code.py", 1)], id="so many of a file"),
+])  # fmt: skip
+async def test_expressions(
+    daemon: RunningDaemon, pattern: str, more: dict[str, Any], expected: list[tuple[str, int]]
+) -> None:
+    assert await lines(daemon, pattern, mode="regex", **more) == expected
+
+
+async def test_a_match_over_several_lines_is_shown_whole(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        found = await alice.search_content(r"\(\n.*\n\s+\)", mode="regex", multiline=True, context_lines=1)
+    (hit,) = found.hits
+    assert (hit.line, hit.end_line, hit.match_type) == (6, 8, "regex")
+    assert hit.text == "    return (\n        b.value\n    )"
+    assert [hit.text[span.start : span.end] for span in hit.submatches] == ["(\n        b.value\n    )"]
+    assert (hit.before, hit.after) == (("def second(b):",), ("Größe = first(second)",))
+
+
+async def test_only_files_with_their_counts_by_pages(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        first = await alice.search_content(r"\w", mode="regex", files_only=True, max_results=3)
+        rest = await alice.search_content(r"\w", mode="regex", files_only=True, max_results=3, cursor=first.cursor)
+    counts = [(file.path, file.total) for file in (*first.files, *rest.files)]
+    assert counts == [("code.py", 6), ("dos.txt", 3), ("latin.txt", 2), ("wide.txt", 2)]
+    assert first.total == sum(total for _, total in counts)
+    assert (first.hits, first.truncated, rest.cursor) == ((), True, None)
+
+
+async def test_limits_of_each_file_hold_over_pages(daemon: RunningDaemon) -> None:
+    for name in "ab":
+        (daemon.workspace / f"{name}.log").write_text("hit\n" * 9)
+    seen, cursor = list[tuple[str, int]](), None
+    async with daemon.client("alice") as alice:
+        while True:
+            page = await alice.search_content(
+                "hit", globs=("*.log",), max_per_file=5, max_results=3, context_lines=0, cursor=cursor
+            )
+            assert page.total == 18
+            seen += [(hit.path, hit.line) for hit in page.hits]
+            cursor = page.cursor
+            if cursor is None:
+                break
+    assert seen == [(f"{name}.log", line) for name in "ab" for line in range(1, 6)]
+
+
+async def test_a_text_that_looks_like_an_expression_is_told_of(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        nothing = await alice.search_content(r"def .*\(b\)")
+        assert nothing.hint is not None
+        assert r"search_content(pattern='def .*\\(b\\)', mode='regex')" in nothing.hint
+        assert (await alice.search_content(r"def .*\(b\)", mode="regex")).total == 1
+        assert (await alice.search_content("nowhere at all")).hint is None
+        assert (await alice.search_content("b.value")).hint is None
+
+
+@pytest.mark.parametrize(("params", "says"), [
+    pytest.param({"pattern": "a(b", "mode": "regex"}, r"at character 2: missing \)", id="an open group"),
+    pytest.param({"pattern": "ab[c", "mode": "regex"}, r"at character 3: missing \]", id="an open class"),
+    pytest.param({"pattern": "a**", "mode": "regex"}, r"at character 2: bad repetition", id="twice repeated"),
+    pytest.param({"pattern": "x(?=y)", "mode": "regex"}, r"no look-around", id="looking ahead"),
+    pytest.param({"pattern": r"(a)\1", "mode": "regex"}, r"no back-reference", id="a back-reference"),
+    pytest.param({"pattern": "a\\nb", "mode": "regex"}, r"multiline=true", id="a line break"),
+    pytest.param({"pattern": "(a{1,1000}){1,1000}", "mode": "regex"}, r"invalid repetition", id="a bomb of counts"),
+    pytest.param({"pattern": "a", "mode": "regexp"}, r"Send one of: exact, regex, fuzzy", id="a misspelt mode"),
+    pytest.param({"pattern": "a", "multiline": True}, r"mode='regex'", id="several lines of plain text"),
+])  # fmt: skip
+async def test_refusals_say_where_and_what_to_send(daemon: RunningDaemon, params: dict[str, Any], says: str) -> None:
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.search_content(**params)
+    assert refused.value.code == "invalid_parameter"
+    assert re.search(says, f"{refused.value.message} {refused.value.hint}")
+
+
+async def test_a_cursor_belongs_to_its_search(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        page = await alice.search_content("e", max_results=1)
+        assert page.cursor is not None
+        following = await alice.search_content("e", max_results=5, context_lines=0, cursor=page.cursor)
+        assert (following.hits[0].path, following.hits[0].line) == ("code.py", 2)
+        with pytest.raises(RemoteError) as refused:
+            await alice.search_content("f", max_results=1, cursor=page.cursor)
+    assert (refused.value.code, "another search" in refused.value.message) == ("invalid_parameter", True)
+
+
+async def test_a_bomb_harms_nobody(daemon: RunningDaemon) -> None:
+    """What takes a backtracking matcher for ever takes as long as the text is."""
+    (daemon.workspace / "bomb.txt").write_text("a" * 30_000 + "\n")
+    assert await lines(daemon, r"(a+)+$", mode="regex", path="bomb.txt") == [("bomb.txt", 1)]
+    assert await lines(daemon, r"(a|a)*b", mode="regex") == [
+        ("code.py", 5), ("code.py", 7)
+    ]  # fmt: skip
+
+
+async def test_a_text_with_typos_is_found_best_first(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.log").write_text("x\nconection refused by peer\nconnection refusd\n")
+    (daemon.workspace / "b.log").write_text("connection refused\n")
+    (daemon.workspace / "c.log").write_text("nothing of the kind\n")
+    seen, cursor = list[tuple[str, int, str, float]](), None
+    async with daemon.client("alice") as alice:
+        for _ in range(3):
+            page = await alice.search_content("connection refused", mode="fuzzy", max_results=1, cursor=cursor)
+            assert (page.total, page.partial) == (3, False)
+            seen += [(hit.path, hit.line, hit.match_type, hit.score) for hit in page.hits]
+            cursor = page.cursor
+        assert cursor is None
+        assert seen == [
+            ("b.log", 1, "exact", 1.0),
+            ("a.log", 2, "fuzzy", 0.944),
+            ("a.log", 3, "fuzzy", 0.944),
+        ]
+        none = await alice.search_content("connection refused", mode="fuzzy", max_edits=0)
+        assert [(hit.path, hit.line) for hit in none.hits] == [("b.log", 1)]
+        several = await alice.search_content("def second(a):\nretrun (", mode="fuzzy", max_edits=5, path="code.py")
+        assert [(hit.line, hit.end_line) for hit in several.hits] == []
+        near = await alice.search_content("def secnd(b):\n    retrun (", mode="fuzzy", max_edits=3, path="code.py")
+        assert [(hit.line, hit.end_line) for hit in near.hits] == [(5, 6)]
+
+
+async def test_a_hit_names_the_symbols_around_it(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "cart.py").write_text("class Cart:\n    def net(self):\n        return 0\n\nnet = 1\n")
+    async with daemon.client("alice") as alice:
+        found = await alice.search_content("net|return", mode="regex", path="cart.py", semantic_context=True)
+        assert [(hit.line, hit.context) for hit in found.hits] == [
+            (2, "class Cart > method net"), (3, "class Cart > method net"), (5, "constant net")
+        ]  # fmt: skip
+        plain = await alice.search_content("return", path="cart.py")
+        assert plain.hits[0].context is None
+
+
+async def test_files_as_they_were(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        before = (await alice.read_file("code.py")).version_id
+        edit = [Replacement(search="first(a)", replace="primary(a)")]
+        await alice.read_file("latin.txt")
+        after = (await alice.edit_file("code.py", edit)).version_id
+        await alice.delete_file("latin.txt")
+        assert (await alice.search_content("def first")).total == 0
+        was = await alice.search_content("def first", at=before)
+        assert [(hit.path, hit.line, was.versions[hit.path]) for hit in was.hits] == [("code.py", 1, before)]
+        alone = await alice.search_content("primary", path="code.py", at=after)
+        assert (alone.total, alone.versions) == (1, {"code.py": after})
+        gone = await alice.search_content("Ärger", at=after)
+        assert [hit.path for hit in gone.hits] == ["latin.txt"], gone
+        assert (await alice.search_content(r"GR.SSE", mode="regex", case_sensitive=False, at=before)).total == 0
+        with pytest.raises(RemoteError) as refused:
+            await alice.search_content("x", path="nowhere", at=before)
+        assert refused.value.code == "not_found"
+
+
+async def test_many_files_give_what_a_look_into_each_gives(daemon: RunningDaemon) -> None:
+    """As many as ripgrep is asked for; encodings that it can't read, and what is no text, among them."""
+    for number in range(60):
+        folder = daemon.workspace / "many" / f"part {number % 5}"
+        folder.mkdir(parents=True, exist_ok=True)
+        codec = ("utf-8", "latin-1", "utf-16", "cp1252")[number % 4]
+        end = ("\n", "\r\n", "\r")[number % 3]
+        (folder / f"-{number}.txt").write_bytes(end.join((f"Zeile {number}", "Größe", "")).encode(codec))
+    (daemon.workspace / "many" / "binary").write_bytes(b"Gr\xf6\xdfe\0")
+    async with daemon.client("alice") as alice:
+        for params in ({"pattern": "Größe"}, {"pattern": "^Gr.ße$", "mode": "regex"}, {"pattern": "GRÖSSE|größe",
+                       "mode": "regex", "case_sensitive": False}, {"pattern": "Grösße", "mode": "fuzzy"}):  # fmt: skip
+            found = await alice.search_content(**params, path="many", files_only=True, max_results=100)
+            assert (found.total, len(found.files), found.files_searched) == (60, 60, 61), params
+        one = await alice.search_content("^Zeile 5[37]$", mode="regex", globs=("*.txt",))
+        assert [(hit.path, hit.line) for hit in one.hits] == [
+            ("many/part 2/-57.txt", 1), ("many/part 3/-53.txt", 1)
+        ]  # fmt: skip
