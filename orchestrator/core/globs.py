@@ -70,6 +70,20 @@ class Glob:
         self.tail = None if inside or named[-1] == [STAR] else named[-1]
         """How the name of what it names must look; None where it may be any."""
 
+    @property
+    def piece(self) -> str:
+        """The longest text that each path which it covers holds."""
+        runs = ("".join(token if len(token) == 1 else "\0" for token in part) for part in self.segments)
+        return max((piece for run in runs for piece in run.split("\0")), key=len, default="")
+
+    @property
+    def prefix(self) -> str:
+        """How each path that it covers begins."""
+        if self.by_name:
+            return ""
+        literal = "/".join("".join(token if len(token) == 1 else "\0" for token in part) for part in self.segments)
+        return literal.partition("\0")[0]
+
     def names(self, path: str, *, directory: bool) -> bool:
         """Whether it names this path itself; what lies in a directory that it names is not asked about."""
         if self.directories_only and not directory:
@@ -248,6 +262,12 @@ class Globs:
         if patterns and all(pattern.exception for pattern in patterns):
             patterns.insert(0, Glob("**"))
         self._last_first = tuple((not item.exception, any_of([item.covering])) for item in reversed(patterns))
+        meant = [item for item in patterns if not item.exception and not item.flaw]
+        pieces = tuple(item.piece for item in meant)
+        self.pieces = pieces if all(pieces) else ()
+        """Each path that is meant holds one of these; none: it may be any."""
+        self.prefix = meant[0].prefix if len(meant) == 1 else ""
+        """How each path that is meant begins."""
 
     def match(self, path: WorkspacePath) -> bool:
         """Whether a file's path is one of those meant."""
