@@ -27,6 +27,7 @@ from orchestrator.engine.approver import STREAM, is_code, new_code
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.names import Names
 from orchestrator.engine.policy_files import LoadedPolicy, PolicyFiles, load
 from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.record.verification import verified
@@ -169,7 +170,7 @@ async def adopt(workspace: str, state_dir: str, approver: Callable[[], str | Non
             (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
             observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
             await Recovery(services, observer).run()
-            await BatchImporter(services, observer).scan()
+            await BatchImporter(services, observer, Names(services.workspace, services.ignore, None)).scan()
             wanted = EventFilter(tags=tags_with("external"), after=adopted.seq)
             changed = len([recorded async for recorded in journal.events(wanted)])
             reached: HighWaterMark = journal.here

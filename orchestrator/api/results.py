@@ -156,6 +156,7 @@ class Listing(Result, frozen=True, kw_only=True):
     path: str
     entries: tuple[Entry, ...] = ()
     total: int
+    at_least: bool = False  # there may be more than `total` and `unlisted`: they were counted no further
     unlisted: int = 0  # so many more names take a person's yes: file_info of a path asks, or list_files of their folder
     truncated: bool = False
     cursor: str | None = None

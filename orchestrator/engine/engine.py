@@ -50,6 +50,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.grants import GrantService
 from orchestrator.engine.leases import Leases
+from orchestrator.engine.names import Names
 from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
@@ -96,6 +97,7 @@ class Engine:
         journal, workspace, state = services.journal, services.workspace, services.state
         notes, contents = services.notes, services.contents
         observer, effects = Observer(services), Effects(services)
+        names = Names(workspace, services.ignore, watcher)
         self._observer, self._effects = observer, effects
         self.limits = services.limits
         self._leases, sets = Leases(services), ReadSets(services)
@@ -104,8 +106,8 @@ class Engine:
         renames = RenameTracker(services)
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(services, observer)
-        self._importer = importer = BatchImporter(services, observer)
-        self._watching = Watching(observer, importer, watcher)
+        self._importer = importer = BatchImporter(services, observer, names)
+        self._watching = Watching(observer, importer, names, watcher)
         self._grants = GrantService(services, gate)
         self._approvals = ApprovalService(services, pipeline, gate, self._grants)
         self.elicitations = Elicitations(services, self._approvals.inbox, answers, signer)
@@ -124,7 +126,7 @@ class Engine:
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, self.reader)
         searcher = Searcher(services, observer)
         symbols = SymbolReader(services, observer, self.reader)
-        lister, travel = Lister(services, self.reader), TimeTravel(services)
+        lister, travel = Lister(services, self.reader, names), TimeTravel(services)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)

@@ -10,6 +10,7 @@ import msgspec
 
 from orchestrator.core.errors import ParameterInvalid, PathError, escaped
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.name_index import LAST
 from orchestrator.core.paths import ROOT, check_new_name, join, parse_path
 from orchestrator.core.policy.tables import glob_problem
 from orchestrator.ports.workspace import FileStat, Ignore, ListedName, Workspace
@@ -86,33 +87,46 @@ class Walker:
     def __init__(self, workspace: Workspace, ignore: Ignore) -> None:
         self._workspace, self._ignore = workspace, ignore
 
-    def walk(self, start: WorkspacePath, *, depth: int | None = None, hidden: bool = True) -> Iterator[Walked]:
-        """Everything below `start`, directories before what is in them, names in order.
+    def walk(
+        self,
+        start: WorkspacePath,
+        *,
+        depth: int | None = None,
+        hidden: bool = True,
+        first: str = "",
+        last: str = LAST,
+    ) -> Iterator[Walked]:
+        """Everything below `start` in the order of the paths; a directory is read when its turn comes.
 
-        `depth` 1 is the directory itself. A start that is itself ignored is shown whole: who
-        names it wants it. Raises FileNotFound, NotADirectory for the start only.
+        `depth` 1 is the directory itself. Directories with nothing from `first` up to before `last` in them are not
+        read. A start that is itself ignored is shown whole: who names it wants it. Raises FileNotFound, NotADirectory
+        for the start only.
         """
         self._ignore.refresh()
         ignoring = start == ROOT or not self._ignore.ignored(start, directory=True)
-        levels = [iter(self._sorted(start))]
+        levels = [self._turns(start)]
         folders = [start]
         while levels:
-            listed = next(levels[-1], None)
-            if listed is None:
+            turn, listed = next(levels[-1], (None, None))
+            if turn is None or listed is None:
                 levels.pop()
                 folders.pop()
                 continue
-            if not hidden and listed.name.startswith("."):
+            if not hidden and turn.startswith("."):
                 continue
             path = join(folders[-1], listed.name)
             is_directory = listed.stat.kind == "directory"
             if ignoring and listed.valid and self._ignore.ignored(path, directory=is_directory):
                 continue
-            yield Walked(path, listed.name, listed.stat, listed.valid)
-            if is_directory and listed.valid and len(levels) != depth:
+            if not turn.endswith("/"):
+                yield Walked(path, listed.name, listed.stat, listed.valid)
+            elif len(levels) != depth and first < f"{path}0" and f"{path}/" < last:
                 with suppress(PathError):  # gone, or closed to us, since its parent was read
-                    levels.append(iter(self._sorted(path)))
+                    levels.append(self._turns(path))
                     folders.append(path)
 
-    def _sorted(self, directory: WorkspacePath) -> list[ListedName]:
-        return sorted(self._workspace.names(directory), key=lambda item: item.name)
+    def _turns(self, directory: WorkspacePath) -> Iterator[tuple[str, ListedName]]:
+        """Each name in order; and of directories again, with a `/`, where what is in them has its place."""
+        listed = self._workspace.names(directory)
+        below = [(f"{item.name}/", item) for item in listed if item.valid and item.stat.kind == "directory"]
+        return iter(sorted([*((item.name, item) for item in listed), *below], key=lambda turn: turn[0]))

@@ -11,6 +11,7 @@ from orchestrator.core.change import DirectoryChange
 from orchestrator.core.content import Signature
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.name_index import NameKind
 
 T = TypeVar("T")
 
@@ -131,6 +132,7 @@ class ScanResult(msgspec.Struct, frozen=True):
 
     files: tuple[Scanned, ...]
     skipped: dict[str, int]
+    others: tuple[tuple[str, NameKind], ...] = ()  # the names of what is no file, in no order
 
 
 class Workspace(Protocol):
@@ -218,6 +220,9 @@ class Ignore(Protocol):
     def over_budget(self) -> tuple[tuple[str, str], ...]:
         """The rule files that are not used because comparing names with them would take too long, and why."""
 
+    def unwatched(self) -> Signature | None:
+        """Of the rule file outside the tree, which no watcher hints at; None: there is none."""
+
 
 class Hints(msgspec.Struct, frozen=True):
     """Where something may have changed; never what, nor that it did: the disk is asked for that."""
@@ -227,6 +232,10 @@ class Hints(msgspec.Struct, frozen=True):
     rescan: ExternalTrigger | None = None
     """Look everywhere. overflow: hints were lost; scan: there are none now; watch: other files are ignored now."""
     added: frozenset[WorkspacePath] = frozenset()  # of the folders, those that were made or moved there
+    unnamed: frozenset[WorkspacePath] = frozenset()  # directories in which names came or went that no path may hold
+
+    def __bool__(self) -> bool:
+        return bool(self.paths or self.folders or self.unnamed) or self.rescan is not None
 
 
 class Watcher(Protocol):
@@ -245,5 +254,18 @@ class Watcher(Protocol):
 
     def hints(self) -> AsyncIterator[Hints]:
         """Until cancelled. While degraded, a `rescan` comes at intervals."""
+
+    def subscribe(self, heard: Callable[[Hints], None]) -> None:
+        """Before the start: each hint is told at once, in the thread that met it."""
+
+    def drain(self) -> Hints:
+        """What waits to be reported; `hints` does not give it then. Blocking.
+
+        When it returns, all that happened before the call has been told to who subscribed, if the watcher is `exact`.
+        """
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing goes unreported now."""
 
     def close(self) -> None: ...

@@ -135,7 +135,8 @@ def _related(result: Related) -> str:
 
 @_block.register
 def _listing(result: r.Listing) -> str:
-    rows = [f"{escaped(result.path)}: {len(result.entries)} of {result.total} entries"]
+    total = f"at least {result.total}" if result.at_least else result.total
+    rows = [f"{escaped(result.path)}: {len(result.entries)} of {total} entries"]
     if result.unlisted:
         rows.append(f"[{plural(result.unlisted, 'more name')} left out: a person decides. {ASK_TO_LIST}]")
     for entry in result.entries:

@@ -77,6 +77,11 @@ class IgnoreRules:
         """The ignore files that are not used because comparing names with them would take too long, and why."""
         return tuple(sorted(self._over.items()))
 
+    def unwatched(self) -> Signature | None:
+        """Of `.git/info/exclude`."""
+        self._read(EXCLUDE_DIRECTORY, "exclude")
+        return self._files.get(f"{EXCLUDE_DIRECTORY}/exclude", (None, None))[0]
+
     def ignored(self, path: WorkspacePath, *, directory: bool) -> bool:
         """Parents first: what is in an ignored directory is ignored, whatever re-includes it."""
         if path == ".":

@@ -25,6 +25,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.name_index import NameKind
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import (
@@ -161,6 +162,7 @@ class LocalWorkspace:
         """The files in path order, and how many names were left out though no rule ignores them, by reason."""
         self.ignore.refresh()
         files: list[Scanned] = []
+        others: list[tuple[str, NameKind]] = []
         skipped: Counter[str] = Counter()
 
         def take(folder: str) -> Iterator[str]:
@@ -169,18 +171,23 @@ class LocalWorkspace:
                 mode = found.st_mode
                 if not valid_name(name):
                     skipped["names that break the name rule"] += 1
+                    others.append((f"{folder}/{escaped(name)}" if folder else escaped(name), "invalid"))
                 elif rules.ignores(name, directory=stat.S_ISDIR(mode)):
                     continue
                 elif found.st_dev != self._at.device:
                     skipped["on another file system"] += 1
+                    others.append((path, "directory" if stat.S_ISDIR(mode) else "other"))
                 elif stat.S_ISDIR(mode):
+                    others.append((path, "directory"))
                     yield path
-                elif stat.S_ISREG(mode):
+                elif not stat.S_ISREG(mode):
+                    others.append((path, "other"))
+                else:
                     files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
 
         self._walk(take)
         files.sort(key=lambda item: item.path)
-        return ScanResult(tuple(files), dict(skipped))
+        return ScanResult(tuple(files), dict(skipped), tuple(others))
 
     # --- changing ---------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,14 @@ class FilesWatcher:
         self._stop.set()
         if self._notify is not None:
             self._notify.close()
+
+    exact = False
+
+    def subscribe(self, heard: Callable[[Hints], None]) -> None:
+        """Hints come late here, so nobody can rely on them."""
+
+    def drain(self) -> Hints:
+        return Hints()
 
     async def hints(self) -> AsyncIterator[Hints]:
         due = time.monotonic() + RESCAN_S

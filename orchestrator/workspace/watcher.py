@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 import anyio
 import msgspec
@@ -113,6 +113,21 @@ class Inotify:
         return int(result)
 
 
+class _Report:
+    """Hints while they are gathered."""
+
+    def __init__(self) -> None:
+        self.paths: set[WorkspacePath] = set()
+        self.folders: set[WorkspacePath] = set()
+        self.added: set[WorkspacePath] = set()
+        self.unnamed: set[WorkspacePath] = set()
+        self.rescan: ExternalTrigger | None = None
+
+    def hints(self, left: set[WorkspacePath]) -> Hints:
+        folders = frozenset(self.folders | left)
+        return Hints(frozenset(self.paths), folders, self.rescan, frozenset(self.added), frozenset(self.unnamed))
+
+
 class InotifyWatcher:
     """See `ports.Watcher`. Watches every directory that is not ignored, by its handle."""
 
@@ -124,6 +139,7 @@ class InotifyWatcher:
         self._left: set[WorkspacePath] = set()  # old names of folders that were found under a new one
         self._trouble = ""
         self._lost = ""
+        self._heard: list[Callable[[Hints], None]] = []
         self._lock = threading.Lock()
         self._log = logger("watcher")
 
@@ -162,44 +178,62 @@ class InotifyWatcher:
                 continue
             await anyio.sleep(STEP_S)
             hints = await to_thread.run_sync(self._gather, kernel)
-            if hints.paths or hints.folders or hints.rescan is not None:
+            if hints:
                 yield hints
+
+    def subscribe(self, heard: Callable[[Hints], None]) -> None:
+        self._heard.append(heard)
+
+    def drain(self) -> Hints:
+        kernel = self._kernel
+        return Hints() if kernel is None else self._gather(kernel)
+
+    @property
+    def exact(self) -> bool:
+        return self._kernel is not None and not (self._lost or self._trouble)
 
     # --- what the kernel reports --------------------------------------------------------
 
     def _gather(self, kernel: Inotify) -> Hints:
-        paths: set[WorkspacePath] = set()
-        folders: set[WorkspacePath] = set()
-        added: set[WorkspacePath] = set()
-        rescan: ExternalTrigger | None = None
+        report = _Report()
         with self._lock:
             for notice in kernel.read():
-                if notice.mask & IN_Q_OVERFLOW:
-                    rescan = "overflow"
-                    continue
-                folder = self._folders.get(notice.watch)
-                if folder is None:
-                    continue
-                if not notice.name:
-                    self._of_itself(notice, folder)
-                    continue
-                if notice.name in BUILT_IN or is_temp(notice.name) or not valid_name(notice.name):
-                    continue
-                path = f"{folder}/{notice.name}" if folder else notice.name
-                if notice.name in RULE_FILES:
-                    rescan = rescan or "watch"
-                if notice.mask & IN_ISDIR:
-                    if self._of_folder(notice, path):
-                        folders.add(WorkspacePath(path))
-                        if notice.mask & _ADDED:
-                            added.add(WorkspacePath(path))
-                else:
-                    paths.add(WorkspacePath(path))
-            if rescan is not None:
+                self._take(notice, report)
+            if report.rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
             left, self._left = self._left, set()
-        return Hints(frozenset(paths), frozenset(folders | left), rescan, frozenset(added))
+            hints = report.hints(left)
+            for heard in self._heard if hints else ():
+                heard(hints)
+        return hints
+
+    def _take(self, notice: Notice, report: _Report) -> None:
+        if notice.mask & IN_Q_OVERFLOW:
+            report.rescan = "overflow"
+            return
+        folder = self._folders.get(notice.watch)
+        if folder is None:
+            return
+        if not notice.name:
+            self._of_itself(notice, folder)
+        elif notice.name in BUILT_IN or is_temp(notice.name):
+            return
+        elif not valid_name(notice.name):
+            if notice.mask & _OF_NAMES:
+                report.unnamed.add(WorkspacePath(folder or "."))
+        else:
+            path = WorkspacePath(f"{folder}/{notice.name}" if folder else notice.name)
+            if notice.name in RULE_FILES:
+                report.rescan = report.rescan or "watch"
+            if not notice.mask & IN_ISDIR:
+                report.paths.add(path)
+            elif self._of_folder(notice, path):
+                report.folders.add(path)
+                if notice.mask & _ADDED:
+                    report.added.add(path)
+            elif notice.mask & (IN_DELETE | IN_MOVED_FROM):
+                report.paths.add(path)
 
     def _of_itself(self, notice: Notice, folder: str) -> None:
         """A watched directory's own end."""
@@ -215,11 +249,12 @@ class InotifyWatcher:
             known = path in self._watches
             self._leave(path)
             return known
-        if notice.mask & _ADDED:
+        opened = notice.mask & IN_ATTRIB and path not in self._watches  # it may have been closed to us
+        if notice.mask & _ADDED or opened:
             if not self._wanted(path):
                 return False
             self._enter([path])
-            return True
+            return path in self._watches or not opened
         return False  # its own mode or times; or it was removed, after all that was in it
 
     # --- which directories are watched ----------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from orchestrator.engine.external.batch_import import BatchImporter, paired
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.names import Names
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import AppendBatch
 from orchestrator.ports.workspace import FileBytes, Hints
@@ -46,7 +47,14 @@ class ReportedWatcher:
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[Hints](10)
 
+    exact = False
+
     def start(self) -> None: ...
+
+    def subscribe(self, heard: Callable[[Hints], None]) -> None: ...
+
+    def drain(self) -> Hints:
+        return Hints()
 
     async def hints(self) -> AsyncIterator[Hints]:
         async for hints in self._receive:
@@ -66,9 +74,10 @@ class Place:
         self.journal = MemoryJournal(clock=SystemClock(), entropy=SystemEntropy())
         self.services = services_of(workspace, journal=self.journal)
         self.observer = Observer(self.services)
-        self.importer = BatchImporter(self.services, self.observer)
         self.watcher = ReportedWatcher()
-        self.watching = Watching(self.observer, self.importer, self.watcher)
+        self.names = Names(workspace, self.services.ignore, self.watcher)
+        self.importer = BatchImporter(self.services, self.observer, self.names)
+        self.watching = Watching(self.observer, self.importer, self.names, self.watcher)
 
     async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""

@@ -143,7 +143,7 @@ def _listing(result: r.Listing) -> Iterator[str]:
         (entry.path + _SIGNS[entry.type], "" if entry.size is None else str(entry.size), when(entry.last_modified))
         for entry in result.entries
     )
-    yield from go_on(len(result.entries), result.total, result.cursor)
+    yield from go_on(len(result.entries), result.total, result.cursor, at_least=result.at_least)
     if result.unlisted:
         yield f"(policy left out {plural(result.unlisted, 'name')})"
 

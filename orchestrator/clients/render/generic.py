@@ -237,7 +237,8 @@ def when(at_ms: int | None) -> str:
     return datetime.datetime.fromtimestamp(at_ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def go_on(shown: int, total: int | None, cursor: str | None) -> Iterator[str]:
+def go_on(shown: int, total: int | None, cursor: str | None, *, at_least: bool = False) -> Iterator[str]:
     """How to see the rest of a list, if it goes on."""
     if cursor is not None:
-        yield f"… {shown}{f' of {total}' if total is not None else ''}; go on with --cursor {cursor}"
+        of = "" if total is None else f" of at least {total}" if at_least else f" of {total}"
+        yield f"… {shown}{of}; go on with --cursor {cursor}"

@@ -19,11 +19,12 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.observer import MetFile, Observer
+from orchestrator.engine.names import Names
 from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, StreamMoved
-from orchestrator.ports.workspace import FileStat, Hints, Scanned
+from orchestrator.ports.workspace import FileStat, Hints, Scanned, ScanResult
 
 ENTRIES = 500
 """Files in one FilesFound at most."""
@@ -47,8 +48,8 @@ Renames = Mapping[WorkspacePath, WorkspacePath]
 class BatchImporter:
     """Looks at many files, and appends events for those of which the journal has to know more."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
+    def __init__(self, services: Services, observer: Observer, names: Names) -> None:
+        self._s, self._observer, self._names = services, observer, names
         self._walker = Walker(services.workspace, services.ignore)
         self._log = logger("watching")
         self.skipped: dict[str, int] = {}
@@ -58,7 +59,7 @@ class BatchImporter:
 
     async def scan(self) -> None:
         """Before the daemon listens: new files are found; changed and missing ones become one external batch."""
-        result = await to_thread.run_sync(self._s.workspace.scan)
+        result = await to_thread.run_sync(self._scan)
         self.skipped = result.skipped
         if self._s.state.registry.start is None:  # also where a crash cut the first scan short
             await self._find(result.files)
@@ -86,7 +87,7 @@ class BatchImporter:
 
     async def rescan(self) -> None:
         """Import all that differs in the whole tree. Raises DiskFull, WritesStopped."""
-        result = await to_thread.run_sync(self._s.workspace.scan)
+        result = await to_thread.run_sync(self._scan)
         await self._import(await to_thread.run_sync(self._scanned, result.files))
 
     async def import_hints(self, hints: Hints) -> None:
@@ -94,6 +95,12 @@ class BatchImporter:
         await self._import(await to_thread.run_sync(self._hinted, hints))
 
     # --- suspects, blocking -------------------------------------------------------------
+
+    def _scan(self) -> ScanResult:
+        self._names.begin()
+        result = self._s.workspace.scan()
+        self._names.take(result)
+        return result
 
     def _hinted(self, hints: Hints) -> Suspects:
         """Of files, directories that were added with all in them, and those that were removed."""

@@ -10,6 +10,7 @@ from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.names import Names
 from orchestrator.logs import logger
 from orchestrator.ports.workspace import Hints, Watcher
 
@@ -32,8 +33,9 @@ RETRY_S = 5.0
 class Watching:
     """Between the watcher, which only hints, and the importer, which looks."""
 
-    def __init__(self, observer: Observer, importer: BatchImporter, watcher: Watcher | None) -> None:
-        self._observer, self._importer, self._watcher = observer, importer, watcher
+    def __init__(self, observer: Observer, importer: BatchImporter, names: Names, watcher: Watcher | None) -> None:
+        self._observer, self._importer, self._names, self._watcher = observer, importer, names, watcher
+        names.forward = self._add
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
         self._folders_came: set[WorkspacePath] = set()
@@ -79,13 +81,16 @@ class Watching:
 
     async def _gather(self, watcher: Watcher) -> None:
         async for hints in watcher.hints():
-            self._paths |= hints.paths
-            self._folders |= hints.folders
-            self._folders_came |= hints.added
-            if hints.rescan is not None and self._rescan != "overflow":
-                self._rescan = hints.rescan
-            came, self._came = self._came, anyio.Event()
-            came.set()
+            self._add(hints)
+
+    def _add(self, hints: Hints) -> None:
+        self._paths |= hints.paths
+        self._folders |= hints.folders
+        self._folders_came |= hints.added
+        if hints.rescan is not None and self._rescan != "overflow":
+            self._rescan = hints.rescan
+        came, self._came = self._came, anyio.Event()
+        came.set()
 
     @property
     def _waiting(self) -> bool:
@@ -116,6 +121,7 @@ class Watching:
                 hints = self._taken()
                 self._observer.take_hints(hints, group)
                 await (self._importer.import_hints(hints) if hints.rescan is None else self._importer.rescan())
+                await to_thread.run_sync(self._names.settle)
                 if anyio.current_time() > until:
                     break
                 await self._pause(PATIENCE_S)

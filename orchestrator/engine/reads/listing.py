@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
@@ -10,23 +14,38 @@ from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInval
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.name_index import AFTER, LAST
 from orchestrator.core.paths import ROOT, tags_of
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.paths import Walked, Walker, below
+from orchestrator.engine.names import Name, Names
+from orchestrator.engine.paths import below
 from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
+from orchestrator.ports.workspace import FileStat
 
 ENTRY_BYTES, KIND_BYTES = 5, 30
 """Of an entry beside its path and its notes; and for what is no file: its kind."""
+
+COUNTED = 1000
+"""So many names that fit are counted, whatever of them is shown; the answer says if there may be more."""
+
+
+class Chosen(msgspec.Struct):
+    """What of a directory fits, as far as it was looked at."""
+
+    page: list[tuple[Name, FileStat]]  # one more than are shown, if there are more
+    total: int = 0
+    unlisted: WorkspacePath | None = None  # the first of those that take a person's yes
+    unlisted_total: int = 0
+    at_least: bool = False
 
 
 class Lister:
     """Shows names, and notes that they were shown."""
 
-    def __init__(self, services: Services, reader: Reader) -> None:
-        self._s, self._reader = services, reader
-        self._walker = Walker(services.workspace, services.ignore)
+    def __init__(self, services: Services, reader: Reader, names: Names) -> None:
+        self._s, self._reader, self._names = services, reader, names
 
     async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
         return await self._listed(caller, call, params, files_only=False)
@@ -43,7 +62,7 @@ class Lister:
         return await self._listed(caller, call, wanted, files_only=True)
 
     async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
-        path, cursor, limit = self._s.paths.either(params.path), params.cursor, params.limit
+        path, cursor = self._s.paths.either(params.path), params.cursor
         depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
@@ -53,49 +72,78 @@ class Lister:
             raise FileNotFound(path, "there is no such directory")
         if stat.kind != "directory":
             raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
-
-        def choose() -> tuple[list[Walked], list[WorkspacePath]]:
-            """The names that are shown, in order, and those that take a person's yes."""
-            wanted = Globs(params.globs) if params.globs else None
-            listed, asks, access = list[Walked](), list[WorkspacePath](), self._s.access
-            for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden):
-                if files_only and item.stat.kind == "directory":
-                    continue
-                if wanted is not None and not wanted.match(below(path, item.path)):
-                    continue
-                if access.lists(caller, item.path):
-                    listed.append(item)
-                elif access.asks_to_list(caller, item.path):
-                    asks.append(item.path)
-            return sorted(listed, key=lambda item: _cursor(item, flat=flat)), asks
-
-        chosen, unlisted = await to_thread.run_sync(choose)
-        if unlisted and not chosen and not params.globs and path != ROOT:
-            await self._s.access.names_in(caller, call, path, unlisted[0])
-        rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
-        page = [(item, self._entry(caller, item)) for item in rest[:limit]]
+        chosen = await to_thread.run_sync(self._choose, caller, path, params, depth, files_only)
+        if chosen.unlisted is not None and not chosen.total and not params.globs and path != ROOT:
+            await self._s.access.names_in(caller, call, path, chosen.unlisted)
+        page = [(item, self._entry(caller, item, stat)) for item, stat in chosen.page[: params.limit]]
         room = call.room.framed(path, path)
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))
         await self._s.notes.note_shown(caller, call, event)
-        truncated = len(rest) > len(page)
+        truncated = len(chosen.page) > len(page)
         return r.Listing(
             path=path,
             entries=tuple(entry for _, entry in page),
-            total=len(chosen),
-            unlisted=len(unlisted),
+            total=chosen.total,
+            at_least=chosen.at_least,
+            unlisted=chosen.unlisted_total,
             truncated=truncated,
             cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
         )
 
-    def _entry(self, caller: Caller, item: Walked) -> r.Entry:
-        stat = item.stat
-        known = self._s.state.registry.get(item.path) if item.valid else None
-        is_file = stat.kind == "file" and item.valid
+    def _choose(
+        self, caller: Caller, start: WorkspacePath, params: p.ListFiles, depth: int | None, files_only: bool
+    ) -> Chosen:
+        """Blocking. The names that are shown, in order, as far as a page goes and they are counted."""
+        chosen, access, cursor, flat = Chosen([]), self._s.access, params.cursor, depth == 1
+        wanted = Globs(params.globs) if params.globs else None
+        for item in self._walked(chosen, start, params, depth, wanted):
+            if (files_only and item.kind == "directory") or (wanted and not wanted.match(below(start, item.path))):
+                continue
+            if access.lists(caller, item.path):
+                if len(chosen.page) <= params.limit and (cursor is None or _cursor(item, flat=flat) > cursor):
+                    stat = self._names.stat(item)
+                    if stat is None or (files_only and stat.kind == "directory"):
+                        continue  # it was another when its name was met
+                    chosen.page.append((item, stat))
+                chosen.total += 1
+            elif access.asks_to_list(caller, item.path):
+                chosen.unlisted = chosen.unlisted or item.path
+                chosen.unlisted_total += 1
+            if len(chosen.page) > params.limit and chosen.total >= COUNTED:
+                chosen.at_least = True
+                break
+        return chosen
+
+    def _walked(
+        self, chosen: Chosen, start: WorkspacePath, params: p.ListFiles, depth: int | None, wanted: Globs | None
+    ) -> Iterator[Name]:
+        """The names that a glob may name; those before the cursor are passed over once enough are counted."""
+        above = "" if start == ROOT else f"{start}/"
+        first = above + (wanted.prefix if wanted else "")
+        last, pieces = first + LAST, wanted.pieces if wanted else ()
+        if depth == 1:
+            yield from sorted(self._names.walk(start, depth=1, hidden=params.include_hidden), key=_flat)
+            return
+        resumed = "" if params.cursor is None else params.cursor + AFTER
+        walk = partial(self._names.walk, start, depth=depth, hidden=params.include_hidden, last=last, holding=pieces)
+        for item in walk(first=first):
+            if item.path < resumed and chosen.total >= COUNTED:
+                break
+            yield item
+        else:
+            return
+        chosen.at_least = True
+        yield from walk(first=max(first, resumed))
+
+    def _entry(self, caller: Caller, item: Name, stat: FileStat) -> r.Entry:
+        valid = item.kind != "invalid"
+        known = self._s.state.registry.get(item.path) if valid else None
+        is_file = stat.kind == "file" and valid
         current = known is not None and known.signature == stat.signature
         return r.Entry(
-            type=TYPES[stat.kind if item.valid else "other"],  # type: ignore[arg-type]  # a table of the literals
+            type=TYPES[stat.kind if valid else "other"],  # type: ignore[arg-type]  # a table of the literals
             name=item.name,
             path=item.path,
             size=stat.signature.size if not is_file or self._s.permissions.readable(caller, item.path) else None,
@@ -115,8 +163,11 @@ def _cost(entry: r.Entry) -> int:
     return size(escaped(entry.path)) + kind + ENTRY_BYTES + sum(len(note) + 2 for note in notes if note)
 
 
-def _cursor(item: Walked, *, flat: bool) -> str:
+def _cursor(item: Name, *, flat: bool) -> str:
     """Directories first in one directory; by path in a tree."""
-    if not flat:
-        return item.path
-    return f"{0 if item.stat.kind == 'directory' else 1}{item.name}"
+    return _flat(item) if flat else item.path
+
+
+def _flat(item: Name) -> str:
+    directory = item.stat is not None and item.stat.kind == "directory"
+    return f"{0 if directory else 1}{item.name}"

@@ -1,0 +1,199 @@
+"""The names of the workspace: from an index that a scan made and the watcher's hints keep, or from the disk.
+
+The kernel queues what happens to names before the program that did it goes on. So whoever asks first drains that queue
+and looks at each name in it: what a shell made a moment ago is in the answer. Where that can't be had (before the first
+scan is over, after lost hints or changed ignore rules until the next scan, without a watcher), the disk is walked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
+from anyio import from_thread
+
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import PathError
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.name_index import LAST, NameIndex, NameKind, line_of, read_line
+from orchestrator.core.paths import ROOT, join
+from orchestrator.engine.paths import Walked, Walker
+from orchestrator.ports.workspace import FileStat, Hints, Ignore, ScanResult, Watcher, Workspace
+
+
+class Name(msgspec.Struct, frozen=True, gc=False):
+    """One name; of kind `invalid` it is written escaped."""
+
+    path: WorkspacePath
+    kind: NameKind
+    stat: FileStat | None = None  # where the disk was asked already
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class Names:
+    """Blocking, and thread-safe: for worker threads."""
+
+    def __init__(self, workspace: Workspace, ignore: Ignore, watcher: Watcher | None) -> None:
+        self._workspace, self._ignore, self._watcher = workspace, ignore, watcher
+        self._walker = Walker(workspace, ignore)
+        self.forward: Callable[[Hints], None] = lambda hints: None
+        """Where hints go on to that were drained here; called on the event loop."""
+        self._index: NameIndex | None = None
+        self._rules: Signature | None = None
+        self._hints = Hints()
+        self._writing, self._hearing = threading.Lock(), threading.Lock()
+        if watcher is not None:
+            watcher.subscribe(self._hear)
+
+    # --- asked --------------------------------------------------------------------------
+
+    def walk(
+        self,
+        start: WorkspacePath,
+        *,
+        depth: int | None = None,
+        hidden: bool = True,
+        first: str = "",
+        last: str = LAST,
+        holding: Sequence[str] = (),
+    ) -> Iterator[Name]:
+        """What is below a directory, from `first` up to before `last`, in the order of the paths.
+
+        As `Walker.walk`. Those may be left out that hold none of the texts in `holding`, if there are any.
+        """
+        index = self._settled() if depth != 1 else None
+        above = "" if start == ROOT else f"{start}/"
+        if index is None or (above and self._ignore.ignored(start, directory=True)):
+            for item in self._walker.walk(start, depth=depth, hidden=hidden, first=first, last=last):
+                if first <= item.path < last:
+                    yield Name(item.path, _kind(item), item.stat)
+            return
+        if not index.holds_below(above):
+            self._workspace.names(start)  # there is nothing, or it is closed to us
+        for lines in index.lines(max(first, above), min(last, f"{start}0" if above else LAST), holding):
+            for line in lines:
+                path, kind = read_line(line)
+                below = path[len(above) :]
+                if depth is not None and below.count("/") >= depth:
+                    continue
+                if hidden or not (below[:1] == "." or "/." in below):
+                    yield Name(WorkspacePath(path), kind)
+
+    def stat(self, name: Name) -> FileStat | None:
+        """What the disk says of a name; None where it is gone."""
+        if name.stat is not None:
+            return name.stat
+        with suppress(PathError):
+            if name.kind != "invalid":
+                return self._workspace.stat(name.path)
+            listed = self._workspace.names(WorkspacePath(name.path.rpartition("/")[0] or ROOT))
+            return next((item.stat for item in listed if not item.valid and item.name == name.name), None)
+        return None
+
+    def current(self) -> bool:
+        """Whether the index answers now."""
+        return self._settled() is not None
+
+    # --- kept ---------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Before a scan: what is heard from now on is looked at after it."""
+        with self._writing:
+            self._index = None
+            with self._hearing:
+                self._hints = msgspec.structs.replace(self._hints, rescan=None)
+            self._rules = self._ignore.unwatched()
+
+    def take(self, result: ScanResult) -> None:
+        """What a scan met, once it is over."""
+        lines = [*(item.path for item in result.files), *{line_of(path, kind) for path, kind in result.others}]
+        index = NameIndex(sorted(lines))
+        with self._writing:
+            self._index = index
+
+    def settle(self) -> None:
+        """Look at what was hinted at, so that it does not pile up while nobody asks."""
+        self._settled()
+
+    def _hear(self, hints: Hints) -> None:
+        with self._hearing:
+            self._hints = _both(self._hints, hints)
+
+    def _settled(self) -> NameIndex | None:
+        """The index, up to date; None: the disk is to be asked."""
+        watcher = self._watcher
+        if watcher is None or not watcher.exact:
+            return None
+        drained = watcher.drain()
+        with self._writing:
+            index = self._index
+            current = self._hints.rescan is None and self._rules == self._ignore.unwatched() and watcher.exact
+            if index is not None and current:
+                self._take_in(index)
+        if index is not None and not current and self._hints.rescan is None:
+            drained = _both(drained, Hints(rescan="watch"))
+            self._hear(drained)
+        if drained:
+            from_thread.run_sync(self.forward, drained)
+        return index if current else None
+
+    def _take_in(self, index: NameIndex) -> None:
+        with self._hearing:
+            hints, self._hints = self._hints, Hints()
+        for folder in sorted(hints.folders):
+            self._look(index, folder)
+            index.replace(f"{folder}/", f"{folder}0", self._lines_below(index, folder))
+        for path in hints.paths:
+            self._look(index, path)
+        for folder in hints.unnamed:
+            self._look_for_invalid(index, folder)
+
+    def _look(self, index: NameIndex, path: WorkspacePath) -> None:
+        stat = None
+        with suppress(PathError):  # below what is no directory any more, or closed to us
+            stat = self._workspace.stat(path)
+        gone = stat is None or self._ignore.ignored(path, directory=stat.kind == "directory")
+        index.put(path, None if gone or stat is None else _kind_of(stat))
+
+    def _lines_below(self, index: NameIndex, folder: WorkspacePath) -> list[str]:
+        if index.holds(line_of(folder, "directory")):
+            with suppress(PathError):
+                return [line_of(item.path, _kind(item)) for item in self._walker.walk(folder)]
+        return []
+
+    def _look_for_invalid(self, index: NameIndex, folder: WorkspacePath) -> None:
+        above = "" if folder == ROOT else f"{folder}/"
+        invalid = line_of("", "invalid")
+        found = index.lines(above, f"{folder}0" if above else LAST, (invalid,))
+        old = [line for lines in found for line in lines if line.endswith(invalid) and "/" not in line[len(above) :]]
+        for line in old:
+            index.replace(line, f"{line}{invalid}", ())
+        with suppress(PathError):
+            for item in self._workspace.names(folder):
+                if not item.valid:
+                    line = line_of(join(folder, item.name), "invalid")
+                    index.replace(line, f"{line}{invalid}", (line,))
+
+
+def _kind(item: Walked) -> NameKind:
+    return _kind_of(item.stat) if item.valid else "invalid"
+
+
+def _kind_of(stat: FileStat) -> NameKind:
+    return stat.kind if stat.kind in ("file", "directory") else "other"
+
+
+def _both(one: Hints, other: Hints) -> Hints:
+    """The hints of two reports."""
+    return Hints(
+        one.paths | other.paths,
+        one.folders | other.folders,
+        "overflow" if "overflow" in (one.rescan, other.rescan) else one.rescan or other.rescan,
+        one.added | other.added,
+        one.unnamed | other.unnamed,
+    )

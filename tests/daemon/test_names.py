@@ -1,0 +1,105 @@
+"""Listings of a large tree through the daemon: what a shell made a moment ago is there, page by page, and counted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.results import Listing
+from orchestrator.clients.python import FileAccess
+from tests.daemon.cli import cli
+from tests.daemon.daemon_process import RunningDaemon, running
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
+
+FOLDERS, FILES = 30, 50
+
+
+@pytest.fixture
+def work(base: Path) -> Path:
+    """1,500 files in 30 folders, two empty folders, a link, and what is ignored."""
+    folder = base / "work"
+    for number in range(FOLDERS):
+        below = folder / f"f{number:02d}" / "in"
+        below.mkdir(parents=True)
+        for file in range(FILES):
+            (below / f"{file:02d}.{'py' if file % 5 else 'md'}").write_text("x\n")
+    (folder / "empty" / "too").mkdir(parents=True)
+    (folder / "link").symlink_to("f00")
+    (folder / "out").mkdir()
+    (folder / "out" / "ignored.py").write_text("x\n")
+    (folder / ".gitignore").write_text("out/\n")
+    return folder
+
+
+def walked(work: Path) -> list[str]:
+    """The paths that a listing shows, by a walk."""
+    found: list[str] = []
+    for folder, folders, names in os.walk(work):
+        folders[:] = [name for name in folders if Path(folder, name) != work / "out"]
+        found += [str(Path(folder, name).relative_to(work)) for name in (*folders, *names)]
+    return sorted(found)
+
+
+async def pages(files: FileAccess, limit: int, **wanted: object) -> list[Listing]:
+    found: list[Listing] = []
+    cursor = None
+    while True:
+        found.append(await files.list_files(recursive=True, include_hidden=True, limit=limit, cursor=cursor, **wanted))  # type: ignore[arg-type]
+        cursor = found[-1].cursor
+        if cursor is None:
+            return found
+
+
+async def test_what_a_shell_did_is_in_the_next_answer(base: Path, work: Path) -> None:
+    scripts = (
+        "echo x > f03/in/new.zig",
+        "mkdir -p deep/er/still && echo x > deep/er/still/one.zig",
+        "mv f03/in/new.zig renamed.zig && mv deep moved",
+        "rm -r f29 && rmdir empty/too",
+        "mv f28 f29 && ln -s renamed.zig also.zig",
+        "rm renamed.zig && mkdir renamed.zig && echo x > renamed.zig/x.zig",
+    )
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice:
+            for script in scripts:
+                subprocess.run(["sh", "-c", script], cwd=work, check=True)
+                found = await alice.find_files("*.zig", limit=1000)
+                assert [entry.path for entry in found.entries] == [
+                    path
+                    for path in walked(work)
+                    if ".zig" in path and ((work / path).is_symlink() or not (work / path).is_dir())
+                ], script
+                listed = [entry.path for page in await pages(alice, 700) for entry in page.entries]
+                assert listed == walked(work), script
+
+
+async def test_a_large_tree_is_counted_as_far_as_it_is_looked_at(base: Path, work: Path) -> None:
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice:
+            every = await pages(alice, 200)
+            assert [entry.path for page in every for entry in page.entries] == walked(work)
+            assert every[0].at_least
+            assert 1000 <= every[0].total < len(walked(work))
+            assert not (last := every[-1]).truncated
+            assert last.at_least, "what is before its cursor was not counted"
+            (some,) = await pages(alice, 200, globs=["f07/**/*.md"])
+            assert (some.total, some.at_least, some.truncated) == (FILES // 5, False, False)
+            assert (await alice.find_files("*.none")).total == 0
+            flat = await alice.list_files("f00/in", limit=10)
+            assert (flat.total, flat.at_least, flat.truncated) == (FILES, False, True)
+        code, shown = cli(daemon, "files", "--recursive", "--limit", "3")
+        assert (code, shown.splitlines()[-1][:22]) == (0, "… 3 of at least 1000; ")
+
+
+async def test_names_are_shown_from_the_disk_without_a_watcher(daemon: RunningDaemon) -> None:
+    daemon.stop()
+    daemon.start("--no-watch")
+    async with daemon.client("alice") as alice:
+        for name in ("a/b", "a-b", "c"):
+            (daemon.workspace / name).parent.mkdir(exist_ok=True)
+            (daemon.workspace / name).write_text("x")
+            assert name in [entry.path for entry in (await alice.find_files("*")).entries]
