@@ -84,13 +84,16 @@ class Names:
                 if hidden or not (below[:1] == "." or "/." in below):
                     yield Name(WorkspacePath(path), kind)
 
-    def stat(self, name: Name) -> FileStat | None:
-        """What the disk says of a name; None where it is gone."""
-        if name.stat is not None:
-            return name.stat
+    def stats(self, names: Sequence[Name]) -> list[FileStat | None]:
+        """What the disk says of each; None where it is gone."""
+        wanted = [name.path for name in names if name.stat is None and name.kind != "invalid"]
+        asked = dict(zip(wanted, self._workspace.stats(wanted), strict=True))
+        return [
+            name.stat or (asked.get(name.path) if name.kind != "invalid" else self._invalid(name)) for name in names
+        ]
+
+    def _invalid(self, name: Name) -> FileStat | None:
         with suppress(PathError):
-            if name.kind != "invalid":
-                return self._workspace.stat(name.path)
             listed = self._workspace.names(WorkspacePath(name.path.rpartition("/")[0] or ROOT))
             return next((item.stat for item in listed if not item.valid and item.name == name.name), None)
         return None

@@ -151,6 +151,9 @@ class Workspace(Protocol):
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """None if nothing has this name (a missing parent too)."""
 
+    def stats(self, paths: Sequence[WorkspacePath]) -> list[FileStat | None]:
+        """Of each; None where it can't be had. Those of one directory are best beside one another."""
+
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         """The whole content. Raises FileTooLarge over `most` bytes, ChangedWhileRead."""
 

@@ -7,8 +7,9 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import TypeVar
 
 from orchestrator.core.content import digest_of
@@ -118,6 +119,20 @@ class LocalWorkspace:
                 return self._stat_in(parent, name)
         except FileNotFound:
             return None
+
+    def stats(self, paths: Sequence[WorkspacePath]) -> list[FileStat | None]:
+        found: list[FileStat | None] = []
+        for folder, names in groupby((path.rpartition("/") for path in paths), key=lambda parts: parts[0]):
+            known: list[FileStat | None] = []
+            wanted = [name for _, _, name in names]
+            with suppress(PathError), self._at.directory(WorkspacePath(folder or ".")) as handle:
+                for name in wanted:
+                    try:
+                        known.append(self._stat_in(handle, name))
+                    except OSError:
+                        known.append(None)
+            found += known or [None] * len(wanted)
+        return found
 
     def _stat_in(self, directory: int, name: str) -> FileStat | None:
         """None for what is the daemon's own."""

@@ -163,7 +163,10 @@ def test_looking(world: World) -> None:
     assert stat.identity != link.identity
     scanned = world.workspace.scan()
     assert [(file.path, file.signature, file.mode) for file in scanned.files] == [("d/f", stat.signature, 0o640)]
+    assert sorted(scanned.others) == [("d", "directory"), ("l", "other"), ("p", "other")]
     assert scanned.skipped == {}
+    asked = [at(path) for path in ("d/f", "d/none", "l", "none/f", "l/f")]
+    assert world.workspace.stats(asked) == [stat, None, link, None, None]
 
 
 @pytest.mark.parametrize("path", ["x", "d/x", "x/y/z"])

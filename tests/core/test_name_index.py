@@ -32,8 +32,8 @@ def test_it_is_a_sorted_list(
     lines: set[str], replaced: list[tuple[str, str, set[str]]], first: str, last: str, holding: list[str]
 ) -> None:
     plain, index = sorted(lines), NameIndex(sorted(lines))
-    for start, end, new in replaced:
-        start, end = min(start, end), max(start, end)
+    for one, other, new in replaced:
+        start, end = min(one, other), max(one, other)
         fitting = sorted(line for line in new if start <= line < end)
         reading = index.lines()
         begun = next(reading, [])

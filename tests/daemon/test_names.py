@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
 
 from orchestrator.api.results import Listing
@@ -66,7 +66,7 @@ async def test_what_a_shell_did_is_in_the_next_answer(base: Path, work: Path) ->
     with running(base) as daemon:
         async with daemon.client("alice") as alice:
             for script in scripts:
-                subprocess.run(["sh", "-c", script], cwd=work, check=True)
+                await anyio.run_process(["sh", "-c", script], cwd=work)
                 found = await alice.find_files("*.zig", limit=1000)
                 assert [entry.path for entry in found.entries] == [
                     path

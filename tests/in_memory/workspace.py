@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, TypeVar
 
@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.name_index import NameKind
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import (
@@ -157,6 +158,15 @@ class MemoryWorkspace:
             raise NotARegularFile(path, "it is a device, socket or pipe")
         return node
 
+    def stats(self, paths: Sequence[WorkspacePath]) -> list[FileStat | None]:
+        found: list[FileStat | None] = []
+        for path in paths:
+            try:
+                found.append(self.stat(path))
+            except PathError:
+                found.append(None)
+        return found
+
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         with self.lock:
             node = self.regular(path)
@@ -191,6 +201,7 @@ class MemoryWorkspace:
     def scan(self) -> ScanResult:
         with self.lock:
             files: list[Scanned] = []
+            others: list[tuple[str, NameKind]] = []
             skipped: dict[str, int] = {}
             pending = [WorkspacePath(".")]
             while pending:
@@ -200,13 +211,17 @@ class MemoryWorkspace:
                     if not valid_name(name):
                         why = "names that break the name rule"
                         skipped[why] = skipped.get(why, 0) + 1
+                        others.append((_beside(path, escaped(name)), "invalid"))
                     elif self._ignored(path, name, node):
                         continue
                     elif node.kind == "directory":
+                        others.append((path, "directory"))
                         pending.append(path)
                     elif node.kind == "file":
                         files.append(Scanned(path, node.stat().signature, node.mode))
-            return ScanResult(tuple(sorted(files, key=lambda item: item.path)), skipped)
+                    else:
+                        others.append((path, "other"))
+            return ScanResult(tuple(sorted(files, key=lambda item: item.path)), skipped, tuple(others))
 
     def _ignored(self, path: WorkspacePath, name: str, node: _Node) -> bool:
         return name in BUILT_IN or is_temp(name) or self.ignore.ignored(path, directory=node.kind == "directory")

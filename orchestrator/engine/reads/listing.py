@@ -34,7 +34,8 @@ COUNTED = 1000
 class Chosen(msgspec.Struct):
     """What of a directory fits, as far as it was looked at."""
 
-    page: list[tuple[Name, FileStat]]  # one more than are shown, if there are more
+    names: list[Name]  # one more than a page has, if there are more
+    page: list[tuple[Name, FileStat]] = []
     total: int = 0
     unlisted: WorkspacePath | None = None  # the first of those that take a person's yes
     unlisted_total: int = 0
@@ -75,13 +76,15 @@ class Lister:
         chosen = await to_thread.run_sync(self._choose, caller, path, params, depth, files_only)
         if chosen.unlisted is not None and not chosen.total and not params.globs and path != ROOT:
             await self._s.access.names_in(caller, call, path, chosen.unlisted)
-        page = [(item, self._entry(caller, item, stat)) for item, stat in chosen.page[: params.limit]]
+        page = [(item, self._entry(caller, item, stat)) for item, stat in chosen.page]
         room = call.room.framed(path, path)
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))
         await self._s.notes.note_shown(caller, call, event)
-        truncated = len(chosen.page) > len(page)
+        cut = len(page) < len(chosen.page)
+        truncated = cut or len(chosen.names) > params.limit
+        last = page[-1][0] if cut else chosen.names[: params.limit][-1] if chosen.names else None
         return r.Listing(
             path=path,
             entries=tuple(entry for _, entry in page),
@@ -89,7 +92,7 @@ class Lister:
             at_least=chosen.at_least,
             unlisted=chosen.unlisted_total,
             truncated=truncated,
-            cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
+            cursor=_cursor(last, flat=flat) if truncated and last is not None else None,
         )
 
     def _choose(
@@ -102,18 +105,19 @@ class Lister:
             if (files_only and item.kind == "directory") or (wanted and not wanted.match(below(start, item.path))):
                 continue
             if access.lists(caller, item.path):
-                if len(chosen.page) <= params.limit and (cursor is None or _cursor(item, flat=flat) > cursor):
-                    stat = self._names.stat(item)
-                    if stat is None or (files_only and stat.kind == "directory"):
-                        continue  # it was another when its name was met
-                    chosen.page.append((item, stat))
+                if len(chosen.names) <= params.limit and (cursor is None or _cursor(item, flat=flat) > cursor):
+                    chosen.names.append(item)
                 chosen.total += 1
             elif access.asks_to_list(caller, item.path):
                 chosen.unlisted = chosen.unlisted or item.path
                 chosen.unlisted_total += 1
-            if len(chosen.page) > params.limit and chosen.total >= COUNTED:
+            if len(chosen.names) > params.limit and chosen.total >= COUNTED:
                 chosen.at_least = True
                 break
+        shown = chosen.names[: params.limit]
+        found = zip(shown, self._names.stats(shown), strict=True)
+        chosen.page = [(item, stat) for item, stat in found if stat and not (files_only and stat.kind == "directory")]
+        chosen.total -= len(shown) - len(chosen.page)  # another program was faster
         return chosen
 
     def _walked(
