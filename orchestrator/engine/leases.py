@@ -220,7 +220,7 @@ class Leases:
                 task=session.task if session else None,
                 reason=params.reason,
             )
-            known = tuple(entry.path for entry in self._s.state.registry.files())
+            known = tuple(self._s.state.registry.paths())
             decide = partial(reserve, wanted, caller.agent, caller.session, self._s.state.leases.live(), known)
             outcome = await to_thread.run_sync(decide)
             if isinstance(outcome, tuple):

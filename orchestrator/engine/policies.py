@@ -60,7 +60,7 @@ class PolicyService:
         warned: tuple[Problem, ...] = ()
         if policy is not None:
             default = self._keeper.default
-            paths = [entry.path for entry in self._s.state.registry.files()]
+            paths = self._s.state.registry.paths()
             warned = tuple(
                 await to_thread.run_sync(
                     lambda: list(

@@ -116,12 +116,12 @@ class SessionService:
 
     def _start_here(self, caller: Caller, session: Session) -> tuple[str, ...]:
         ranked = sorted(
-            (rank, entry.path)
-            for entry in self._s.state.registry.files()
-            if (rank := entry_rank(entry.path)) is not None
-            and entry.path not in session.seen
-            and self._s.permissions.readable(caller, entry.path)
-            and self._s.access.lists(caller, entry.path)
+            (rank, path)
+            for path in self._s.state.registry.paths()
+            if (rank := entry_rank(path)) is not None
+            and path not in session.seen
+            and self._s.permissions.readable(caller, path)
+            and self._s.access.lists(caller, path)
         )
         return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 

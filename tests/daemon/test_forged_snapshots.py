@@ -10,9 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from orchestrator.core.ids import Seq
+from orchestrator.core.content import Signature
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.file_rows import FileRow, pack, unpack
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.database_file import FILE_NAME
 from orchestrator.journal.signatures import KeyFile
@@ -66,7 +69,10 @@ def _edited(line: bytes, digest: str, signature: list[int]) -> bytes:
     name, _, text = line.partition(b" ")
     part: dict[str, Any] = json.loads(text)
     if name == b"registry.files" and "x.txt" in part:
-        part["x.txt"] |= {"digest": digest, "signature": signature}
+        path = WorkspacePath("x.txt")
+        entry = unpack(path, msgspec.convert(part[path], FileRow))
+        forged = msgspec.structs.replace(entry, digest=Digest(digest), signature=Signature(*signature))
+        part[path] = msgspec.to_builtins(pack(forged))
     return name + b" " + json.dumps(part, separators=(",", ":"), ensure_ascii=False).encode()
 
 

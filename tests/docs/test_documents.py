@@ -19,7 +19,7 @@ from orchestrator.clients.cli import context, orchestrator
 from orchestrator.clients.stdio_proxy import main
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.text.answer_space import estimate_tokens
 from tests.docs.documents import (
     DOCUMENTS,

@@ -6,12 +6,14 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Origin, SlimRecorded
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
+from orchestrator.core.projections.file_rows import pack
 from orchestrator.core.projections.state import State, encode, freeze
 from orchestrator.core.projections.versions import HISTORY_VERSION
 from orchestrator.engine.record.folded_state import restored
@@ -179,12 +181,14 @@ async def test_the_newest_snapshot_is_used(state_dir: Path, opened: Open) -> Non
     await journal.append(unit(found(b"one"), stream="workspace"))
     await keep(journal)
     state = await folded(journal)
-    data = as_bytes(state).replace(b'"mode":420', b'"mode":511')
-    assert data != as_bytes(state)
+    (known,) = state.registry.files()
+    assert known.mode == 0o644
+    state.registry.table("files")[known.path] = pack(msgspec.structs.replace(known, mode=0o777))
+    data = as_bytes(state)
     digest = hashlib.sha256(data).digest()
     await journal.keep_snapshot(Snapshot(state.head, state.tip, digest, state.version), data)
     (entry,) = (await restored(journal)).registry.files()
-    assert entry.mode == 511
+    assert entry.mode == 0o777
 
 
 DAMAGE = [

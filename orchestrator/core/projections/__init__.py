@@ -3,7 +3,7 @@
 Begin with state.py, which folds every event into all projections (leases are in core/leases.py);
 base.py says what a projection is.
 
-- registry: what each file holds now, and how a content is encoded where its bytes don't say
+- registry, file_rows: what each file holds now, and how a content is encoded where its bytes don't say
 - sessions, read_sets: what each session was shown, changed and works on, and which lines it knows
 - pending, identities: what waits or is reviewed, who may call
 - versions: rows of history, and the latest versions at hand; attribution: the owners of lines; neither is in the state

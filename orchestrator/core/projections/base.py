@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, get_origin, get_type_hints
 
+import msgspec
+
 from orchestrator.core.events.base import Event, RecordedLike
 
 
@@ -38,6 +40,10 @@ class Projection(ABC):
         """The entries of one table, in the order that the history alone determines."""
         entries: dict[Any, Any] = getattr(self, f"_{name}")
         return entries
+
+    def plain(self, table: str) -> Any:
+        """The entries of one table as plain data."""
+        return msgspec.to_builtins(self.table(table), str_keys=True)
 
     def index(self) -> None:  # noqa: B027  # most projections hold nothing but their tables
         """Compute what else it holds from its tables, after they were read from a snapshot."""

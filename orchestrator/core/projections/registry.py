@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import FoundFile, Signature
+from orchestrator.core.content import FoundFile
 from orchestrator.core.events.base import Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import (
@@ -22,20 +22,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.base import Projection
-
-
-class FileEntry(msgspec.Struct, frozen=True, gc=False):
-    """One tracked file that exists."""
-
-    path: WorkspacePath
-    version: Seq
-    digest: Digest | None  # None: not hashed yet
-    signature: Signature | None  # None: the change that wrote it was recovered
-    mode: int | None
-    kept: bool  # the bytes are in the blob store
-    change: Seq | None = None  # the change that gave it its content
-    reads: int = 0
-    made_by: AgentName | None = None  # the agent that made it, where nobody else changed it since
+from orchestrator.core.projections.file_rows import FileEntry, FileRow, holds, is_kept, pack, unpack
 
 
 class Registry(Projection):
@@ -44,7 +31,8 @@ class Registry(Projection):
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {FileRead, FilesFound, ChangeApplied, ContentRedacted, ExternalChange}
     )
-    _files: dict[WorkspacePath, FileEntry]
+    _files: dict[WorkspacePath, FileRow]
+    _reads: dict[WorkspacePath, int]
     _removed: dict[WorkspacePath, Seq]
     _first_scan: dict[Literal["over"], Seq]
     part_entries: ClassVar[int] = 1000  # encoding as many holds the interpreter lock for about 1 ms
@@ -56,7 +44,8 @@ class Registry(Projection):
 
     def get(self, path: WorkspacePath) -> FileEntry | None:
         """The entry of a file that exists as far as the journal knows."""
-        return self._files.get(path)
+        row = self._files.get(path)
+        return None if row is None else unpack(path, row, self._reads.get(path, 0))
 
     def removed_at(self, path: WorkspacePath) -> Seq | None:
         """The version that removed the file that once was here, if the path is absent now."""
@@ -68,7 +57,20 @@ class Registry(Projection):
 
     def files(self) -> Iterator[FileEntry]:
         """All entries, in no order."""
-        return iter(self._files.values())
+        return (unpack(path, row, self._reads.get(path, 0)) for path, row in self._files.items())
+
+    def unkept(self) -> int:
+        """How many files' bytes are not in the blob store."""
+        return sum(not is_kept(row) for row in self._files.values())
+
+    def holding(self, digest: Digest) -> list[WorkspacePath]:
+        """The files that have this content now."""
+        return [path for path, row in self._files.items() if holds(row, digest)]
+
+    def plain(self, table: str) -> Any:
+        if table != "files":
+            return super().plain(table)
+        return {path: msgspec.to_builtins(unpack(path, row)) for path, row in self._files.items()}
 
     def paths(self) -> list[WorkspacePath]:
         """All paths, as they are at this moment: safe to walk while events go on."""
@@ -80,9 +82,8 @@ class Registry(Projection):
     def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
             case FileRead(seen=seen):
-                entry = self._files.get(seen.path)
-                if entry is not None:
-                    self._files[seen.path] = msgspec.structs.replace(entry, reads=entry.reads + 1)
+                if seen.path in self._files:
+                    self._reads[seen.path] = self._reads.get(seen.path, 0) + 1
             case FilesFound() as event:
                 self._met(recorded.seq, event)
             case ChangeApplied(paths=paths) as event:
@@ -94,9 +95,9 @@ class Registry(Projection):
             case ExternalFileRemoved(path=path):
                 self._remove(path, recorded.seq)
             case ContentRedacted(digest=digest):
-                for entry in tuple(self._files.values()):
-                    if entry.digest == digest and entry.kept:
-                        self._files[entry.path] = msgspec.structs.replace(entry, kept=False)
+                for path in self.holding(digest):
+                    entry = unpack(path, self._files[path])
+                    self._files[path] = pack(msgspec.structs.replace(entry, kept=False))
             case _:
                 return
 
@@ -108,7 +109,7 @@ class Registry(Projection):
 
     def _maker(self, agent: AgentName | None, event: ChangeApplied, changed: PathChange) -> AgentName | None:
         """Who made what is at a path after a change, and is the only one who changed it."""
-        provenance, known = event.provenance, self._files.get(changed.moved_from or changed.path)
+        provenance, known = event.provenance, self.get(changed.moved_from or changed.path)
         if provenance.resolves is not None:  # it may hold what others proposed
             return None
         if known is not None:
@@ -116,7 +117,7 @@ class Registry(Projection):
         return agent if changed.before is None and changed.moved_from is None and not provenance.reverts else None
 
     def _found(self, seq: Seq, found: FoundFile) -> None:
-        known, kept, change, maker = self._files.get(found.path), found.kept, None, None
+        known, kept, change, maker = self.get(found.path), found.kept, None, None
         if found.version is not None and known is not None and known.version == found.version:
             seq, kept, change, maker = known.version, known.kept or kept, known.change, known.made_by
         self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, kept, change, made_by=maker))
@@ -129,14 +130,12 @@ class Registry(Projection):
             self._remove(changed.path, seq)
 
     def _put(self, entry: FileEntry) -> None:
-        known = self._files.get(entry.path)
-        if known is not None and known.reads != entry.reads:
-            entry = msgspec.structs.replace(entry, reads=known.reads)
-        self._files[entry.path] = entry
+        self._files[entry.path] = pack(entry)
         self._removed.pop(entry.path, None)
 
     def _remove(self, path: WorkspacePath, seq: Seq) -> None:
         self._files.pop(path, None)
+        self._reads.pop(path, None)
         self._removed[path] = seq
 
 

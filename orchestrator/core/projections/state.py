@@ -75,7 +75,7 @@ class State:
     def plain(self) -> dict[str, Any]:
         """Everything as plain data, by projection, table and key; equal for equal histories."""
         return {
-            name: {table: msgspec.to_builtins(projection.table(table), str_keys=True) for table in projection.tables}
+            name: {table: projection.plain(table) for table in projection.tables}
             for name, projection in self.projections.items()
         }
 

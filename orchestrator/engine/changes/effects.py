@@ -25,7 +25,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.engine.changes.write_batch import (
     RollbackIncomplete,
     WriteBatch,

@@ -212,7 +212,7 @@ class Writer:
         walked = await to_thread.run_sync(list, self._walker.walk(directory))
         found = {item.path for item in walked if item.stat.kind == "file" and item.valid}
         start = f"{directory}/"
-        found |= {entry.path for entry in self._s.state.registry.files() if entry.path.startswith(start)}
+        found |= {path for path in self._s.state.registry.paths() if path.startswith(start)}
         if not found:
             raise NothingToChange(
                 f"{directory} holds no file that is tracked",

@@ -89,7 +89,7 @@ class Proposals:
         if self._checker is None:
             raise ProposalUnfit("check_failed", "the policy has a check command, and nothing to run it")
         author = self._s.permissions.author(conflict.agent, conflict.session)  # what it may not read is not shown
-        files = (entry.path for entry in self._s.state.registry.files() if entry.path != conflict.found.path)
+        files = (path for path in self._s.state.registry.paths() if path != conflict.found.path)
         readable = [path for path in files if self._s.permissions.readable(author, path)]
         report = await self._checker.check(checks, conflict.found.path, data, readable)
         if not report.passed:

@@ -29,7 +29,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.engine.access import Access, ContentAccess
 from orchestrator.engine.external.batches import Blobs, ExternalBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services

@@ -13,7 +13,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.files import ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import estimate_tokens, json_size
 from orchestrator.core.text.encoding import EMPTY, Document

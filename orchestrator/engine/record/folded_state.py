@@ -13,7 +13,7 @@ from orchestrator.api import journal_checks as c
 from orchestrator.api import parameters as p
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, OrchestratorError, PathError
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.projections.registry import FileEntry
+from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.state import FrozenState, State, decode, encode, first_difference, freeze
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter

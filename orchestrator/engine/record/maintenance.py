@@ -233,7 +233,7 @@ class Maintenance:
 
     def _still_needed(self, digest: Digest) -> Iterator[str]:
         """Warnings: which files bring the content back, and what waits for it."""
-        paths = sorted(entry.path for entry in self._s.state.registry.files() if entry.digest == digest)
+        paths = sorted(self._s.state.registry.holding(digest))
         for path in paths[:MOST_NAMED]:
             yield (
                 f"{path} holds this content now: it is kept again when it is read, or at the next start. "
