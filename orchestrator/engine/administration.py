@@ -147,11 +147,12 @@ class Administration:
             yield f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
         if unused[SHOWN_FILES:]:
             yield f"further ignore files that are not used: {len(unused) - SHOWN_FILES}"
-        if self._importer.kept.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
-            most = self._s.permissions.policy.external.keep_max_bytes
+        if self._importer.kept.is_set() and (left := self._s.state.registry.unkept()):
+            most, beyond = self._s.permissions.policy.external.keep_max_bytes, self._importer.beyond_budget
+            room = f", or without room ({beyond}; [external] keep_total_bytes and keep_percent)" if beyond else ""
             yield (
-                f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
-                "them can't be undone"
+                f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes{room}; what other programs do "
+                "to them can't be undone"
             )
 
     # --- who may call -----------------------------------------------------------------

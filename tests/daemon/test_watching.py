@@ -281,6 +281,27 @@ async def test_ignored_files_are_silent_but_tracked_ones_are_not(base: Path, wor
             assert ("created", "noise.log") in await outside(person)
 
 
+async def test_what_finds_no_room_is_said_not_kept(base: Path, work: Path) -> None:
+    (base / "state").mkdir(mode=0o700)
+    (base / "state" / "policy.toml").write_text(
+        'name = "p"\ndefault = "allow"\n[external]\nkeep_total_bytes = 10\n', encoding="utf-8"
+    )
+    for name in ("likely.py", "unlikely.raw"):
+        (work / name).write_text("8 bytes\n")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            while (health := (await person.status()).health).baseline != "done":
+                pass
+            (note,) = [note for note in health.notes if "not kept: 1 file" in note]
+            assert "without room (1; [external] keep_total_bytes and keep_percent)" in note
+            for name in ("likely.py", "unlikely.raw"):
+                (work / name).write_text("another\n")
+            await seen(person, work)
+            for name, kept in (("likely.py", True), ("unlikely.raw", False)):
+                (*_, first) = (await person.file_history(name)).versions
+                assert first.not_kept is not kept, name
+
+
 async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> None:
     (base / "state").mkdir(mode=0o700)
     (base / "state" / "policy.toml").write_text(

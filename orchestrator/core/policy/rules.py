@@ -145,6 +145,9 @@ class External(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # Contents up to this size become blobs; a read or a change keeps any.
     keep_max_bytes: Annotated[int, Meta(ge=0, le=50 * 1024 * 1024)] = 1024 * 1024
+    # Of all contents that the scan keeps though nobody asked for them; the smaller of the two holds.
+    keep_total_bytes: Annotated[int, Meta(ge=0, le=2**50)] = 1024 * 1024 * 1024
+    keep_percent: Annotated[int, Meta(ge=0, le=100)] = 50  # of the workspace's bytes, beyond the first 100 MiB
 
 
 class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -17,6 +17,7 @@ from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, Sym
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.kept_contents import Candidate, budget, worth_keeping
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.observer import MetFile, Observer
 from orchestrator.engine.names import Names
@@ -54,6 +55,8 @@ class BatchImporter:
         self._log = logger("watching")
         self.skipped: dict[str, int] = {}
         """What the start scan left out: how many names, by reason."""
+        self.beyond_budget = 0
+        """The files whose contents found no room in the policy's budget when `keep` began."""
         self.kept = anyio.Event()
         """Set when `keep` is over."""
 
@@ -76,7 +79,7 @@ class BatchImporter:
             await self._s.notes.append(Origin(), (STREAM, found))
 
     async def keep(self) -> None:
-        """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`.
+        """In the background: hash and keep contents up to the policy's `keep_max_bytes`, within its budget for all.
 
         Not of what everybody is denied to read: that is kept where it is to be changed.
         """
@@ -134,14 +137,27 @@ class BatchImporter:
         return found
 
     def _unkept(self) -> Suspects:
-        """What is tracked and may be kept, and is not."""
-        found = Suspects()
-        for path in self._s.state.registry.paths():
-            with suppress(PathError):
-                stat, entry = self._regular(path), self._s.state.registry.get(path)
-                if stat is not None and entry is not None and not entry.kept and self._keeps(path, stat):
-                    found[path] = stat
-        return found
+        """What is tracked and may be kept, and is not, as far as there is room for it."""
+        found, registry, kept, total = Suspects(), self._s.state.registry, 0, 0
+        wanted: list[WorkspacePath] = []
+        for path in sorted(registry.paths()):
+            entry = registry.get(path)
+            size = entry.signature.size if entry is not None and entry.signature is not None else 0
+            total += size
+            if entry is not None and entry.kept:
+                kept += size
+            else:
+                wanted.append(path)
+        for path, stat in zip(wanted, self._s.workspace.stats(wanted), strict=True):
+            if stat is not None and stat.kind == "file" and self._keeps(path, stat):
+                found[path] = stat
+        room = budget(self._s.permissions.policy.external, total) - kept
+        candidates = [
+            Candidate(path, stat.signature.size, stat.signature.mtime_ns) for path, stat in found.items() if stat
+        ]
+        chosen = worth_keeping(candidates, max(0, room))
+        self.beyond_budget = len(candidates) - len(chosen)
+        return {item.path: found[item.path] for item in chosen}
 
     def _look(self, found: Suspects, path: WorkspacePath) -> None:
         if path not in found:
