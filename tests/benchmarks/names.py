@@ -1,0 +1,148 @@
+"""Names of a large tree: list and find with a limit, and what an idle daemon takes for it.
+
+`make bench` has 50,000 files; `python -m tests.benchmarks.names --files 1000000` any number, and the daemon's start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from orchestrator.clients.python import FileAccess
+from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain, table
+from tests.benchmarks.peers import mcp_session
+from tests.benchmarks.setting import Rows, Setting
+from tests.benchmarks.watching import private_kb
+from tests.daemon.daemon_process import RunningDaemon
+
+FILES, MANY = 50_000, 1_000_000
+PER_FOLDER = 20
+SUFFIXES = ("py", "md", "ts", "json", "txt", "c", "h", "go")
+LIMIT = 200
+
+WARM_MS, MANY_MS = 20.0, 50.0
+
+
+def made(work: Path, files: int) -> Path:
+    """So many small files, twenty to a folder; one that a search by name looks for."""
+    for number in range(files):
+        folder = work / f"part_{number // (PER_FOLDER * 50):04d}" / f"module_{number // PER_FOLDER:05d}"
+        if number % PER_FOLDER == 0:
+            folder.mkdir(parents=True)
+        (folder / f"file_{number:07d}.{SUFFIXES[number % len(SUFFIXES)]}").write_text(f"# file {number}\n")
+    return work
+
+
+def looked_at(folder: Path) -> int:
+    """What no listing from the disk can do without: the names and facts of all."""
+    found, pending = 0, [str(folder)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                entry.stat(follow_symlinks=False)
+                found += 1
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return found
+
+
+async def rows(setting: Setting) -> Rows:
+    """On a daemon of its own, beside the peers."""
+    with tempfile.TemporaryDirectory(prefix="o-", dir="/var/tmp") as base:
+        daemon = RunningDaemon(Path(base).resolve(), executed=True)
+        await anyio.to_thread.run_sync(made, daemon.workspace, FILES)
+        theirs = await in_turns_of_peers(setting, daemon.workspace)
+        measured = await of_daemon(daemon, FILES, setting.times(50), WARM_MS)
+        work = measured[1].work
+        beside = [Row(work=work, ours=measured[1].ours, peer=name, theirs=taken) for name, taken in theirs.items()]
+        return [*measured, *beside]
+
+
+async def in_turns_of_peers(setting: Setting, folder: Path) -> dict[str, Samples]:
+    """What a listing of all costs without an index; each server answers its second call."""
+    path = str(folder)
+    peers = {"scandir and lstat": plain(lambda: looked_at(folder))}
+    if shutil.which("rg"):
+        peers["rg --files"] = plain(lambda: subprocess.run(["rg", "--files", path], check=True, capture_output=True))
+    async with AsyncExitStack() as stack:
+        if setting.filesystem.command:
+            server = await stack.enter_async_context(mcp_session((*setting.filesystem.command, path)))
+            peers[setting.filesystem.name] = partial(
+                server.call, "search_files", {"path": path, "pattern": "**/file_0000042.*"}
+            )
+        if setting.largefile.command:
+            other = await stack.enter_async_context(mcp_session(setting.largefile.command))
+            peers[setting.largefile.name] = partial(
+                other.call, "list_directory", {"absolute_dir_path": path, "max_depth": 3, "max_entries": FILES}
+            )
+        return await in_turns(peers, 3, warm_up=1)
+
+
+async def of_daemon(daemon: RunningDaemon, files: int, times: int, most_ms: float) -> Rows:
+    """Its start, its calls, and its memory once it idles."""
+    began = time.perf_counter()
+    daemon.start()
+    took = {"start": Samples([(time.perf_counter() - began) * 1e3])}
+    try:
+        async with daemon.client("reader") as reader, daemon.client() as person:
+            await idle(person)
+            middle = f"{files // 2:07d}"
+
+            async def listed() -> None:
+                assert len((await reader.list_files(recursive=True, limit=LIMIT)).entries) == LIMIT
+
+            async def found() -> None:
+                assert len((await reader.find_files("*.py", limit=LIMIT)).entries) == LIMIT
+
+            async def found_one() -> None:
+                assert (await reader.find_files(f"file_{middle}.*", limit=LIMIT)).total == 1
+
+            calls = {"list, recursive": listed, "find *.py": found, "find one by name": found_one}
+            took |= await in_turns(calls, times)
+        assert daemon.process is not None
+        memory = Samples([private_kb(daemon.process.pid) / 1024])
+    finally:
+        daemon.stop()
+    began = time.perf_counter()
+    daemon.start()
+    took["start, warm"] = Samples([(time.perf_counter() - began) * 1e3])
+    daemon.stop()
+    return [
+        *(
+            Row(
+                work=f"{name}: {files:,} files" + ("" if "start" in name else f", limit {LIMIT}"),
+                ours=samples,
+                target=Target() if "start" in name else Target(at_most_ms=most_ms),
+            )
+            for name, samples in took.items()
+        ),
+        Row(work=f"idle daemon's private memory, {files:,} files", ours=memory, unit="MB"),
+    ]
+
+
+async def idle(person: FileAccess) -> None:
+    """Until the daemon has looked at all files."""
+    while (await person.status()).health.baseline != "done":  # noqa: ASYNC110  # it is in another process
+        await anyio.sleep(0.5)  # so that asking does not count
+
+
+async def many(files: int) -> Rows:
+    with tempfile.TemporaryDirectory(prefix="o-", dir="/var/tmp") as base:
+        daemon = RunningDaemon(Path(base).resolve(), executed=True)
+        await anyio.to_thread.run_sync(made, daemon.workspace, files)
+        return await of_daemon(daemon, files, 20, MANY_MS)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.names", description=__doc__)
+    parser.add_argument("--files", type=int, default=MANY)
+    print(table(anyio.run(many, parser.parse_args().files)))
