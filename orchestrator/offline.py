@@ -170,7 +170,8 @@ async def adopt(workspace: str, state_dir: str, approver: Callable[[], str | Non
             (adopted,) = await journal.append(AppendBatch((NewEvent(JOURNAL, event),), Origin()))
             observer = Observer(services)  # what the start of a daemon does: close what is open, look at every file
             await Recovery(services, observer).run()
-            await BatchImporter(services, observer, Names(services.workspace, services.ignore, None)).scan()
+            names = Names(services.workspace, services.ignore, services.state.registry, None)
+            await BatchImporter(services, observer, names).scan()
             wanted = EventFilter(tags=tags_with("external"), after=adopted.seq)
             changed = len([recorded async for recorded in journal.events(wanted)])
             reached: HighWaterMark = journal.here

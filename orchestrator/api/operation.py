@@ -44,7 +44,7 @@ SHORT_BYTES = 8_000
 
 Weight = Literal["file", "search", "tree", "patch", "always"]
 """When a call is heavy. `file`: the file that it names is large; `search`: also where it names none; `tree`: the
-workspace has many files, and `recursive` is not false; `patch`: as `file`, or its parameters are long; `always`."""
+workspace has many files; `patch`: as `file`, or its parameters are long; `always`."""
 
 Given = ParamSpec("Given")
 P = TypeVar("P", bound=p.Params)

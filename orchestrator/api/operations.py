@@ -11,6 +11,7 @@ from itertools import chain
 from orchestrator.api import (
     administration,
     conflicts,
+    directory_stats,
     grants,
     history,
     journal_checks,
@@ -35,7 +36,6 @@ LIST_FILES = Operation(
     shape="text",
     core=True,
     opens_session=False,
-    weight="tree",
     raises=(*PATHS, e.FileNotFound, e.Denied),
     command="files",
 )
@@ -48,7 +48,6 @@ FIND_FILES = Operation(
     shape="text",
     core=True,
     opens_session=False,
-    weight="tree",
     raises=(*PATHS, e.FileNotFound, e.Denied),
     command="files --recursive --glob",
 )
@@ -228,6 +227,7 @@ AWAIT_CHANGE = Operation(
 
 MODULES = (
     structure,
+    directory_stats,
     history,
     session_operations,
     conflicts,
@@ -251,7 +251,6 @@ BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in O
 
 PLANNED: frozenset[str] = frozenset(
     (
-        "directory_stats",
         "read_files",
         "read_content",
         "get_excerpt",

@@ -5,6 +5,7 @@ from typing import Literal
 
 import orchestrator.api.administration
 import orchestrator.api.conflicts
+import orchestrator.api.directory_stats
 import orchestrator.api.grants
 import orchestrator.api.history
 import orchestrator.api.journal_checks
@@ -399,6 +400,17 @@ class OperationMethods:
         direction: Which side; both by default.
         depth: Imports of imports, so far.
         skip: As `next` of the last answer says.
+        """
+
+    async def directory_stats(
+        self,
+        path: str = ".",
+        globs: Sequence[str] = (),
+    ) -> orchestrator.api.directory_stats.DirectoryNumbers:
+        """How much is below a directory: files, bytes, by suffix, the largest and the newest; without ignored files.
+
+        path: Directory; '.' is the workspace.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
         """
 
     async def blame(

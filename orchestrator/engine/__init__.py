@@ -10,5 +10,6 @@ and each imports only those below it:
 - reads: files, searches, the past, read sets
 - external: what other programs changed
 - approver, caller, leases: what several rooms ask
+- names: all names of the workspace, from an index that hints keep current
 - services: what rooms share: permissions, notes, contents, locks, paths, past_versions, the ports and the state
 """

@@ -12,6 +12,7 @@ from orchestrator.api import administration as admin
 from orchestrator.api import history, journal_operations, policies, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
+from orchestrator.api.directory_stats import DIRECTORY_STATS
 from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.api.grants import GRANT_REVOKE, GRANTS_LIST
 from orchestrator.api.journal_checks import (
@@ -54,6 +55,7 @@ from orchestrator.engine.names import Names
 from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
+from orchestrator.engine.reads.directory_stats import DirectoryCounter
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
@@ -97,7 +99,7 @@ class Engine:
         journal, workspace, state = services.journal, services.workspace, services.state
         notes, contents = services.notes, services.contents
         observer, effects = Observer(services), Effects(services)
-        names = Names(workspace, services.ignore, watcher)
+        names = Names(workspace, services.ignore, state.registry, watcher)
         self._observer, self._effects = observer, effects
         self.limits = services.limits
         self._leases, sets = Leases(services), ReadSets(services)
@@ -151,6 +153,7 @@ class Engine:
         handlers = handlers_of(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
+            handled_by(DIRECTORY_STATS, DirectoryCounter(services, names).directory_stats),
             handled_by(o.FILE_INFO, self.reader.file_info),
             handled_by(o.SEARCH_CONTENT, searcher.search_content),
             handled_by(o.READ_FILE, self.reader.read_file),

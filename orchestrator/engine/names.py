@@ -8,19 +8,23 @@ scan is over, after lost hints or changed ignore rules until the next scan, with
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
-from anyio import from_thread
+from anyio import CapacityLimiter, from_thread
 
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.name_index import LAST, NameIndex, NameKind, line_of, read_line
 from orchestrator.core.paths import ROOT, join
+from orchestrator.core.projections.registry import Registry
 from orchestrator.engine.paths import Walked, Walker
 from orchestrator.ports.workspace import FileStat, Hints, Ignore, ScanResult, Watcher, Workspace
+
+MOST_WALKS = 4
+"""At a time."""
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
@@ -38,14 +42,17 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 class Names:
     """Blocking, and thread-safe: for worker threads."""
 
-    def __init__(self, workspace: Workspace, ignore: Ignore, watcher: Watcher | None) -> None:
-        self._workspace, self._ignore, self._watcher = workspace, ignore, watcher
+    def __init__(self, workspace: Workspace, ignore: Ignore, registry: Registry, watcher: Watcher | None) -> None:
+        self._workspace, self._ignore, self._watcher, self._registry = workspace, ignore, watcher, registry
         self._walker = Walker(workspace, ignore)
+        self.threads = CapacityLimiter(MOST_WALKS)
+        """For those that walk: on the disk that may take long."""
         self.forward: Callable[[Hints], None] = lambda hints: None
         """Where hints go on to that were drained here; called on the event loop."""
         self._index: NameIndex | None = None
         self._rules: Signature | None = None
         self._hints = Hints()
+        self._newer: set[WorkspacePath] = set()  # files that the registry knew otherwise, when they were looked at last
         self._writing, self._hearing = threading.Lock(), threading.Lock()
         if watcher is not None:
             watcher.subscribe(self._hear)
@@ -66,7 +73,7 @@ class Names:
 
         As `Walker.walk`. Those may be left out that hold none of the texts in `holding`, if there are any.
         """
-        index = self._settled() if depth != 1 else None
+        index = self._settled()
         above = "" if start == ROOT else f"{start}/"
         if index is None or (above and self._ignore.ignored(start, directory=True)):
             for item in self._walker.walk(start, depth=depth, hidden=hidden, first=first, last=last):
@@ -75,14 +82,25 @@ class Names:
             return
         if not index.holds_below(above):
             self._workspace.names(start)  # there is nothing, or it is closed to us
+        too_deep = ""  # lines before this one are
         for lines in index.lines(max(first, above), min(last, f"{start}0" if above else LAST), holding):
             for line in lines:
+                if line < too_deep:
+                    continue
                 path, kind = read_line(line)
                 below = path[len(above) :]
                 if depth is not None and below.count("/") >= depth:
-                    continue
-                if hidden or not (below[:1] == "." or "/." in below):
+                    too_deep = above + "/".join(below.split("/", depth)[:depth]) + "0"
+                elif hidden or not (below[:1] == "." or "/." in below):
                     yield Name(WorkspacePath(path), kind)
+
+    def children(self, directory: WorkspacePath, *, hidden: bool) -> Iterator[Name]:
+        """What is in a directory itself: the directories in it, then all else, each by name."""
+        marks = (line_of("", "directory"),)
+        folders = list(self.walk(directory, depth=1, hidden=hidden, holding=marks))
+        yield from (item for item in folders if item.kind == "directory")
+        others = folders if folders and folders[0].stat is not None else self.walk(directory, depth=1, hidden=hidden)
+        yield from (item for item in others if item.kind != "directory")
 
     def stats(self, names: Sequence[Name]) -> list[FileStat | None]:
         """What the disk says of each; None where it is gone."""
@@ -91,6 +109,20 @@ class Names:
         return [
             name.stat or (asked.get(name.path) if name.kind != "invalid" else self._invalid(name)) for name in names
         ]
+
+    def signatures(self, names: Sequence[Name]) -> list[Signature | None]:
+        """What stat says of each file; None where it is gone. Only those are asked for that may not be as noted."""
+        known: list[Signature | None] = []
+        unsure: list[int] = []
+        for at, name in enumerate(names):
+            entry = self._registry.get(name.path)
+            known.append(name.stat.signature if name.stat is not None else entry.signature if entry else None)
+            if name.stat is None and (known[-1] is None or name.path in self._newer):
+                unsure.append(at)
+        asked = self._workspace.stats([names[at].path for at in unsure])
+        for at, stat in zip(unsure, asked, strict=True):
+            known[at] = stat.signature if stat is not None and stat.kind == "file" else None
+        return known
 
     def _invalid(self, name: Name) -> FileStat | None:
         with suppress(PathError):
@@ -115,13 +147,19 @@ class Names:
     def take(self, result: ScanResult) -> None:
         """What a scan met, once it is over."""
         lines = [*(item.path for item in result.files), *{line_of(path, kind) for path, kind in result.others}]
-        index = NameIndex(sorted(lines))
+        index, known = NameIndex(sorted(lines)), self._registry.get
+        newer = {
+            item.path for item in result.files if (entry := known(item.path)) and entry.signature != item.signature
+        }
         with self._writing:
-            self._index = index
+            self._index, self._newer = index, newer
 
     def settle(self) -> None:
-        """Look at what was hinted at, so that it does not pile up while nobody asks."""
+        """Look at what was hinted at, and imported since, so that it does not pile up while nobody asks."""
         self._settled()
+        with self._writing:
+            for path, stat in self._stats_of(self._newer):
+                self._compare(path, stat)
 
     def _hear(self, hints: Hints) -> None:
         with self._hearing:
@@ -148,26 +186,41 @@ class Names:
     def _take_in(self, index: NameIndex) -> None:
         with self._hearing:
             hints, self._hints = self._hints, Hints()
-        for folder in sorted(hints.folders):
-            self._look(index, folder)
+        for folder, stat in self._stats_of(hints.folders):
+            self._put(index, folder, stat)
             index.replace(f"{folder}/", f"{folder}0", self._lines_below(index, folder))
-        for path in hints.paths:
-            self._look(index, path)
+        for path, stat in self._stats_of(hints.paths):
+            self._put(index, path, stat)
+            self._compare(path, stat)
         for folder in hints.unnamed:
             self._look_for_invalid(index, folder)
 
-    def _look(self, index: NameIndex, path: WorkspacePath) -> None:
-        stat = None
-        with suppress(PathError):  # below what is no directory any more, or closed to us
-            stat = self._workspace.stat(path)
+    def _stats_of(self, paths: Iterable[WorkspacePath]) -> Iterator[tuple[WorkspacePath, FileStat | None]]:
+        """None for what is gone, or closed to us."""
+        wanted = sorted(paths)
+        return zip(wanted, self._workspace.stats(wanted), strict=True)
+
+    def _put(self, index: NameIndex, path: WorkspacePath, stat: FileStat | None) -> None:
         gone = stat is None or self._ignore.ignored(path, directory=stat.kind == "directory")
         index.put(path, None if gone or stat is None else _kind_of(stat))
 
     def _lines_below(self, index: NameIndex, folder: WorkspacePath) -> list[str]:
         if index.holds(line_of(folder, "directory")):
             with suppress(PathError):
-                return [line_of(item.path, _kind(item)) for item in self._walker.walk(folder)]
+                lines = []
+                for item in self._walker.walk(folder):
+                    self._compare(item.path, item.stat)
+                    lines.append(line_of(item.path, _kind(item)))
+                return lines
         return []
+
+    def _compare(self, path: WorkspacePath, stat: FileStat | None) -> None:
+        """Whether the registry has what is there; if not, it is asked for until it has."""
+        entry = self._registry.get(path)
+        if stat is not None and stat.kind == "file" and entry is not None and entry.signature != stat.signature:
+            self._newer.add(path)
+        else:
+            self._newer.discard(path)
 
     def _look_for_invalid(self, index: NameIndex, folder: WorkspacePath) -> None:
         above = "" if folder == ROOT else f"{folder}/"

@@ -31,7 +31,6 @@ class _Named(msgspec.Struct):
 
     path: str | None = None
     source: str | None = None
-    recursive: bool | None = None
 
 
 _NAMED = msgspec.json.Decoder(_Named)
@@ -55,7 +54,7 @@ def is_heavy(
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False  # it will be refused
     if weight == "tree":
-        return named.recursive is not False and files() > TREE_FILES
+        return files() > TREE_FILES
     path = named.path or named.source
     size_of_file = size_at(path) if path is not None else None
     return weight == "search" if size_of_file is None else size_of_file > HEAVY_BYTES

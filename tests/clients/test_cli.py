@@ -262,7 +262,9 @@ def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
         pytest.param(["open", "a.py"], "\tx = 1\n\\x1b[2Jy\\u202e\n", id="content keeps its tabs only"),
         pytest.param(
             ["files"],
-            "src/  0      1970-01-01 00:00:00\na     12345  1970-01-01 00:00:00\n… 2 of 9; go on with --cursor c1\n",
+            "src/            1970-01-01 00:00:00\n"
+            "a     12.1 KiB  1970-01-01 00:00:00\n"
+            "… 2 of 9; go on with --cursor c1\n",
             id="a listing",
         ),
         pytest.param(

@@ -18,7 +18,7 @@ from orchestrator.api.results import ChangeAnswer, Done, FileFacts, FileVersion,
 from orchestrator.clients.cli import orchestrator
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.render import rendered
-from orchestrator.clients.render.generic import COLUMNS, when
+from orchestrator.clients.render.generic import COLUMNS, sized, when
 from orchestrator.core.errors import plural
 
 WITHOUT = {
@@ -69,6 +69,23 @@ def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
         "paths:        a",
         "paths:        b\\x1b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        pytest.param(None, "", id="not known"),
+        pytest.param(0, "0 B", id="nothing"),
+        pytest.param(999, "999 B", id="bytes"),
+        pytest.param(1000, "0.98 KiB", id="just over"),
+        pytest.param(12345, "12.1 KiB", id="KiB"),
+        pytest.param(1023 * 1024, "1.00 MiB", id="not 1023 KiB"),
+        pytest.param(1234 * 1024**3, "1.21 TiB", id="TiB"),
+        pytest.param(2**63, "8.00 EiB", id="the largest"),
+    ],
+)
+def test_sizes_are_shown_to_three_digits(count: int | None, shown: str) -> None:
+    assert sized(count) == shown
 
 
 @pytest.mark.parametrize(

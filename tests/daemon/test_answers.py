@@ -53,6 +53,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("create_directory", {"path": "d"}),
     ("move_file", {"source": "n.txt", "destination": "m.txt"}),
     ("delete_file", {"path": "m.txt"}),
+    ("directory_stats", {}),
     ("file_history", {"path": "a.txt"}),
     ("file_history", {"path": "m.txt"}),
     ("get_diff", {"path": "a.txt"}),

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.api.results import Listing
 from orchestrator.clients.python import FileAccess
+from orchestrator.clients.running_daemon import RemoteError
 from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -93,6 +94,51 @@ async def test_a_large_tree_is_counted_as_far_as_it_is_looked_at(base: Path, wor
             assert (flat.total, flat.at_least, flat.truncated) == (FILES, False, True)
         code, shown = cli(daemon, "files", "--recursive", "--limit", "3")
         assert (code, shown.splitlines()[-1][:22]) == (0, "… 3 of at least 1000; ")
+
+
+async def test_numbers_of_a_directory(base: Path, work: Path) -> None:
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice:
+            (work / "f00" / "in" / "largest.PY").write_text("x" * 5000)
+            (work / "f01" / "in" / "00.md").write_text("longer than it was\n")
+            (work / "Makefile").write_text("")
+            every = await alice.directory_stats()
+            sizes = {path: (work / path).lstat().st_size for path in walked(work) if (work / path).is_file()}
+            assert (every.files, every.size, every.unsized) == (len(sizes), sum(sizes.values()), 0)
+            assert (every.directories, every.others) == (2 * FOLDERS + 2, 1)
+            by_suffix = {item.suffix: (item.files, item.size) for item in every.by_suffix}
+            python = [size for path, size in sizes.items() if path.lower().endswith(".py")]
+            assert by_suffix[".py"] == (len(python), sum(python))
+            assert by_suffix[""] == (2, sizes[".gitignore"])
+            assert [(item.path, item.size) for item in every.largest][:1] == [("f00/in/largest.PY", 5000)]
+            assert {"f00/in/largest.PY", "f01/in/00.md", "Makefile"} <= {item.path for item in every.newest}
+            some = await alice.directory_stats("f01", globs=["in/*.md"])
+            assert (some.files, some.directories) == (FILES // 5, 0)
+            assert some.size == 2 * (FILES // 5 - 1) + len("longer than it was\n")
+            with pytest.raises(RemoteError, match="not a directory"):
+                await alice.directory_stats("Makefile")
+        code, shown = cli(daemon, "stats", "files")
+        assert code == 0
+        assert ".py" in shown
+        assert "4.88 KiB" in shown
+
+
+async def test_numbers_are_of_what_may_be_shown(base: Path, work: Path) -> None:
+    for name in (".env", "secret/one.txt"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("quokka" * 1000)
+    (base / "state").mkdir(mode=0o700)
+    (base / "state" / "policy.toml").write_text(
+        'name = "p"\ndefault = "allow"\n'
+        '[[rule]]\nname = "hidden"\nagents = ["*"]\nactions = ["list"]\npaths = ["secret/**"]\nverdict = "deny"\n'
+        '[[rule]]\nname = "unread"\nagents = ["*"]\nactions = ["read", "search"]\npaths = [".env"]\nverdict = "deny"\n'
+    )
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice:
+            numbers = await alice.directory_stats(globs=[".env", "secret/**"])
+            assert (numbers.files, numbers.size, numbers.unsized) == (1, 0, 1)
+            assert [(item.path, item.size) for item in numbers.newest] == [(".env", None)]
+            assert numbers.largest == ()
 
 
 async def test_names_are_shown_from_the_disk_without_a_watcher(daemon: RunningDaemon) -> None:

@@ -101,6 +101,7 @@ def calls(names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
     return [
         ("list_files", {"recursive": True, "limit": 5000}),
         ("find_files", {"glob": "*", "limit": 5000}),
+        ("directory_stats", {}),
         ("file_info", {"path": "big.txt"}),
         ("search_content", {"pattern": "e", "max_results": 1000, "context_lines": 50}),
         ("search_content", {"pattern": "e", "path": "wide.txt", "max_results": 1000, "context_lines": 50}),

@@ -75,7 +75,7 @@ class Place:
         self.services = services_of(workspace, journal=self.journal)
         self.observer = Observer(self.services)
         self.watcher = ReportedWatcher()
-        self.names = Names(workspace, self.services.ignore, self.watcher)
+        self.names = Names(workspace, self.services.ignore, self.services.state.registry, self.watcher)
         self.importer = BatchImporter(self.services, self.observer, self.names)
         self.watching = Watching(self.observer, self.importer, self.names, self.watcher)
 

@@ -13,6 +13,7 @@ import pytest
 from anyio import to_thread
 
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.projections.registry import Registry
 from orchestrator.engine.names import Names
 from orchestrator.engine.paths import Walker
 from orchestrator.ports.workspace import Hints
@@ -32,7 +33,7 @@ class Place:
         self.root = root
         self.workspace = LocalWorkspace(str(root), disk=Disk())
         self.watcher = self.workspace.watcher()
-        self.names = Names(self.workspace, self.workspace.ignore, self.watcher)
+        self.names = Names(self.workspace, self.workspace.ignore, Registry(), self.watcher)
         self.forwarded = Hints()
         self.names.forward = self._forward
         self.watcher.start()
@@ -114,6 +115,20 @@ async def test_each_answer_is_what_a_walk_finds(place: Place, seed: int) -> None
     for folder in ("a", "b", "out"):
         if (place.root / folder).is_dir():
             assert await place.listed(WorkspacePath(folder)) == place.walked(WorkspacePath(folder)), done
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_children_are_those_of_one_directory(place: Place, seed: int) -> None:
+    dice = random.Random(seed)
+    for _ in range(40):
+        act(place.root, dice)
+        for start in (ROOT, WorkspacePath("a")):
+            if (place.root / start).is_dir() and not (place.root / start).is_symlink():
+                above = "" if start == ROOT else "a/"
+                below = [(path, kind) for path, kind in place.walked(start) if "/" not in path.removeprefix(above)]
+                below.sort(key=lambda item: (item[1] != "directory", item[0]))
+                children = await to_thread.run_sync(lambda: [*place.names.children(start, hidden=True)])  # noqa: B023
+                assert [(item.path, item.kind) for item in children] == below
 
 
 async def test_what_a_shell_did_is_there_at_once(place: Place) -> None:

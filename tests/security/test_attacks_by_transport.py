@@ -28,6 +28,7 @@ Call = Callable[[str], Mapping[str, Any]]
 LOOKS: dict[str, Call] = {
     "list_files": lambda path: {"path": path},
     "find_files": lambda path: {"path": path, "glob": "*"},
+    "directory_stats": lambda path: {"path": path},
     "file_info": lambda path: {"path": path},
     "blame": lambda path: {"path": path},
     "stale_readers": lambda path: {"path": path},
@@ -44,6 +45,7 @@ CALLS = [*LOOKS.items(), *READS.items(), *CHANGES, *BY_PEOPLE.items()]
 BY_GLOB: dict[str, Call] = {
     "list_files": lambda glob: {"globs": [glob], "recursive": True, "include_hidden": True},
     "find_files": lambda glob: {"glob": glob},
+    "directory_stats": lambda glob: {"globs": [glob]},
     "search_content": lambda glob: {"globs": [glob], "pattern": "outside"},
     "changes_since": lambda glob: {"globs": [glob], "version": "@1"},
     "rollback": lambda glob: {"globs": [glob], "preview": True},
@@ -107,6 +109,7 @@ KINDS = [
 OR_ELSE: dict[str, str | None] = {
     "list_files": "not_a_directory",
     "find_files": "not_a_directory",
+    "directory_stats": "not_a_directory",
     "create_directory": "already_exists",
     "journal_redact": "not_redactable",
     "content_at": "not_found",

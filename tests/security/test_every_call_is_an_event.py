@@ -58,6 +58,7 @@ def person(operation: str, **parameters: Any) -> Case:
 CASES = (
     Case("list_files", "ok"),
     Case("find_files", "ok", {"glob": "*.txt"}),
+    Case("directory_stats", "ok"),
     Case("file_info", "ok", {"path": "a.txt"}),
     Case("search_content", "ok", {"pattern": "line 9"}),
     Case("search_content", "ok", {"pattern": "nowhere at all"}),

@@ -47,6 +47,7 @@ KEPT = ("quokka", *(digest_of(text.encode()).removeprefix("sha256:") for text in
 CALLS: dict[str, list[dict[str, Any]]] = {
     "list_files": [{}],
     "find_files": [{"glob": "*"}],
+    "directory_stats": [{}, {"globs": [PATH]}],
     "file_info": [{"path": PATH}],
     "search_content": [{"pattern": "d"}, {"pattern": "d", "path": PATH}, {"pattern": "d", "globs": [PATH]}],
     "read_file": [{"path": PATH}, {"path": PATH, "at": "{first}"}, {"path": PATH, "at": "{last}"}],

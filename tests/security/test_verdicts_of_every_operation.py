@@ -73,6 +73,8 @@ TABLE = [
     Row("list_files", {"recursive": True}, "leaves out", "is silent"),
     Row("list_files", {"path": "vault"}, "asks", "is silent"),
     Row("find_files", {"glob": "*.txt"}, "leaves out", "is silent"),
+    Row("directory_stats", {}, "leaves out", "is silent"),
+    Row("directory_stats", {"path": "vault"}, "asks", "is silent"),
     Row("file_info", ONE, "asks", "is silent"),
     Row("search_content", {"pattern": "day"}, "leaves out", "leaves out"),
     Row("search_content", {"pattern": "day", "path": "vault"}, "asks", "leaves out"),

@@ -25,6 +25,7 @@ from orchestrator.clients.render.generic import (
     go_on,
     lines_of,
     rows_of,
+    sized,
     some,
     table,
     when,
@@ -140,12 +141,16 @@ def _related(result: Related) -> Iterator[str]:
 @rendered.register
 def _listing(result: r.Listing) -> Iterator[str]:
     yield from table(
-        (entry.path + _SIGNS[entry.type], "" if entry.size is None else str(entry.size), when(entry.last_modified))
-        for entry in result.entries
+        (entry.path + _SIGNS[entry.type], sized(_size(entry)), when(entry.last_modified)) for entry in result.entries
     )
     yield from go_on(len(result.entries), result.total, result.cursor, at_least=result.at_least)
     if result.unlisted:
         yield f"(policy left out {plural(result.unlisted, 'name')})"
+
+
+def _size(entry: r.Entry) -> int | None:
+    """A directory's own says nothing."""
+    return None if entry.type == "DirectoryEntry" else entry.size
 
 
 @rendered.register

@@ -18,6 +18,7 @@ from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
+from orchestrator.api.directory_stats import SuffixCount
 from orchestrator.api.grants import GrantInfo, GrantList
 from orchestrator.api.history import Changes, PathChanged
 from orchestrator.api.policies import ConsideredRule, FailedCase, FileLine, ProfileLine, RuleLine, SimulatedAct
@@ -79,6 +80,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     a.SessionLine: "agent, asserted, agent_class, client, session",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, lease_holder, kind, added, removed, path, moved_from",
+    SuffixCount: "suffix|(none), files, size",
     StaleReader: "agent|-, session, version_id, lines|all of it, by, since",
 }
 """The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""
@@ -88,6 +90,8 @@ TITLED = (FailedCase,)
 
 DIFF_GOES_ON = "… the diff goes on"
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
+_SIZES = ("size", "bytes")
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LABELS = {"unchecked": "not checked", "approver_code": "approver code, shown this once"}
 _PHRASES = {
     "moved_from": "(moved from {})",
@@ -185,6 +189,8 @@ def _cell(name: str, value: object) -> str:
             return "yes" if value else "no"
         case int() if name in _TIMES:
             return when(value)
+        case int() if name in _SIZES:
+            return sized(value)
         case tuple():
             return ", ".join(_cell(name, part) for part in value)
         case r.NoticeLines():
@@ -235,6 +241,18 @@ def when(at_ms: int | None) -> str:
     if at_ms is None:
         return ""
     return datetime.datetime.fromtimestamp(at_ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def sized(count: int | None) -> str:
+    """Bytes as a person reads them, to three digits; empty for none."""
+    if count is None:
+        return ""
+    if count < 1000:
+        return f"{count} B"
+    size, step = count / 1024, 0
+    while size >= 999.5 and step < len(_UNITS) - 1:
+        size, step = size / 1024, step + 1
+    return f"{size:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f} {_UNITS[step]}"
 
 
 def go_on(shown: int, total: int | None, cursor: str | None, *, at_least: bool = False) -> Iterator[str]:

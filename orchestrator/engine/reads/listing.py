@@ -63,17 +63,14 @@ class Lister:
         return await self._listed(caller, call, wanted, files_only=True)
 
     async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
-        path, cursor = self._s.paths.either(params.path), params.cursor
-        depth = params.max_depth if params.recursive else 1
-        if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
+        cursor, depth = params.cursor, params.max_depth if params.recursive else 1
+        flat = depth == 1
+        if cursor is not None and flat and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
-        await self._s.access.names(caller, call, path, directory=True)
-        stat, flat = self._s.workspace.stat(path), depth == 1
-        if stat is None:
-            raise FileNotFound(path, "there is no such directory")
-        if stat.kind != "directory":
-            raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
-        chosen = await to_thread.run_sync(self._choose, caller, path, params, depth, files_only)
+        path = await directory_named(self._s, caller, call, params.path)
+        chosen = await to_thread.run_sync(
+            self._choose, caller, path, params, depth, files_only, limiter=self._names.threads
+        )
         if chosen.unlisted is not None and not chosen.total and not params.globs and path != ROOT:
             await self._s.access.names_in(caller, call, path, chosen.unlisted)
         page = [(item, self._entry(caller, item, stat)) for item, stat in chosen.page]
@@ -104,8 +101,12 @@ class Lister:
         for item in self._walked(chosen, start, params, depth, wanted):
             if (files_only and item.kind == "directory") or (wanted and not wanted.match(below(start, item.path))):
                 continue
+            passed = cursor is not None and _cursor(item, flat=flat) <= cursor
+            if passed and chosen.total >= COUNTED:
+                chosen.at_least = True
+                continue
             if access.lists(caller, item.path):
-                if len(chosen.names) <= params.limit and (cursor is None or _cursor(item, flat=flat) > cursor):
+                if len(chosen.names) <= params.limit and not passed:
                     chosen.names.append(item)
                 chosen.total += 1
             elif access.asks_to_list(caller, item.path):
@@ -128,7 +129,7 @@ class Lister:
         first = above + (wanted.prefix if wanted else "")
         last, pieces = first + LAST, wanted.pieces if wanted else ()
         if depth == 1:
-            yield from sorted(self._names.walk(start, depth=1, hidden=params.include_hidden), key=_flat)
+            yield from self._names.children(start, hidden=params.include_hidden)
             return
         resumed = "" if params.cursor is None else params.cursor + AFTER
         walk = partial(self._names.walk, start, depth=depth, hidden=params.include_hidden, last=last, holding=pieces)
@@ -159,6 +160,18 @@ class Lister:
         )
 
 
+async def directory_named(services: Services, caller: Caller, call: Call, raw: str) -> WorkspacePath:
+    """The directory that a caller names, and may list. Raises Denied, ApprovalRequired, the PathError family."""
+    path = services.paths.either(raw)
+    await services.access.names(caller, call, path, directory=True)
+    stat = services.workspace.stat(path)
+    if stat is None:
+        raise FileNotFound(path, "there is no such directory")
+    if stat.kind != "directory":
+        raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
+    return path
+
+
 def _cost(entry: r.Entry) -> int:
     """The bytes of an entry as text."""
     kept_back = entry.sensitivity if entry.sensitivity in ("secret", "guarded") else None
@@ -173,5 +186,4 @@ def _cursor(item: Name, *, flat: bool) -> str:
 
 
 def _flat(item: Name) -> str:
-    directory = item.stat is not None and item.stat.kind == "directory"
-    return f"{0 if directory else 1}{item.name}"
+    return f"{0 if item.kind == 'directory' else 1}{item.name}"
