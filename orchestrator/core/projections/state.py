@@ -30,7 +30,7 @@ from orchestrator.core.projections.usage import Usage
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
-    version: ClassVar[str] = "14"
+    version: ClassVar[str] = "15"
     """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
 
     def __init__(self) -> None:
