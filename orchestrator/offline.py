@@ -33,6 +33,7 @@ from orchestrator.engine.record.folded_state import restored
 from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.backup import restore_backup, set_aside, set_unnamed_contents_aside
+from orchestrator.journal.cache_files import CacheFiles
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.sqlite import STREAM as JOURNAL
 from orchestrator.journal.sqlite import SqliteJournal
@@ -230,6 +231,7 @@ async def opened(
         parser=LocalParser(workers),
         workers=workers,
         sweep=workspace.sweep(),
+        cache=CacheFiles(Path(state_dir)),
     )
     return services, workspace, files, loaded, (*workspace.features, *doubts)
 

@@ -83,7 +83,7 @@ BLAME = Operation(
     "Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
     shape="text",
     opens_session=False,
-    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.VersionUnknown),
     command="blame",
 )
 

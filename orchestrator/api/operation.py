@@ -29,6 +29,7 @@ READS = (*PATHS, e.FileNotFound, e.NotAFile, e.Denied, e.ApprovalRequired, e.Fil
 CHANGES = (
     *PATHS,
     e.Denied,
+    e.FileTooLarge,
     e.PathReserved,
     e.StaleBase,
     e.VersionNotKept,

@@ -83,7 +83,7 @@ READ_FILE = Operation(
     shape="text",
     core=True,
     inline=True,
-    raises=(*READS, e.BinaryFile, e.VersionNotKept),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.LinesNotCounted),
     command="open",
 )
 
@@ -94,7 +94,7 @@ READ_LINES = Operation(
     "Read exactly these lines of a text file.",
     shape="text",
     inline=True,
-    raises=(*READS, e.BinaryFile, e.VersionNotKept),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.LinesNotCounted),
 )
 
 EDIT_FILE = Operation(
@@ -195,7 +195,7 @@ GET_DIFF = Operation(
     core=True,
     weight="search",
     inline=True,
-    raises=(*READS, e.VersionNotKept, e.VersionUnknown),
+    raises=(*READS, e.VersionNotKept, e.VersionTooLarge, e.VersionUnknown),
     command="diff",
 )
 

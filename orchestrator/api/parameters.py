@@ -73,6 +73,8 @@ RequestId = Annotated[
 ]
 Supersedes = Annotated[Version | None, Meta(description="'@N' of your conflict that this replaces.")]
 Start = Annotated[Count, Meta(description="First line, 1-based.")]
+Line = Annotated[int, Meta(ge=-FAR, le=FAR)]
+FromLine = Annotated[Line, Meta(description="First line, 1-based; -100: the last 100.")]
 Limit = Annotated[int, Meta(description="Most entries.", ge=1, le=5000)]
 CursorText = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
 Cursor = Annotated[CursorText | None, Meta(description="`cursor` of the last answer.")]
@@ -145,8 +147,9 @@ class SearchContent(Params, frozen=True):
 
 class ReadFile(Params, frozen=True):
     path: PathText
-    start: Start = 1
-    end: Annotated[Count | None, Meta(description="Last line, included; default: as far as max_tokens allows.")] = None
+    start: FromLine = 1
+    end: Annotated[Line | None, Meta(description="Last line, included; default: as far as max_tokens allows.")] = None
+    column: Annotated[Count | None, Meta(description="Only line `start`, from this character on.")] = None
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
@@ -155,8 +158,8 @@ class ReadFile(Params, frozen=True):
 
 class ReadLines(Params, frozen=True):
     path: PathText
-    start: Start = 1
-    end: Annotated[Count | None, Meta(description="Last line, included; default start + 199.")] = None
+    start: FromLine = 1
+    end: Annotated[Line | None, Meta(description="Last line, included; default start + 199.")] = None
     context: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None

@@ -213,15 +213,17 @@ class SearchResult(Result, frozen=True, kw_only=True):
 class FileText(Result, frozen=True, kw_only=True):
     path: str
     version_id: str  # `@0`: the content can't be noted now, and has no version; `warnings` say why
-    start: int  # 1-based; 0 for an empty file
+    start: int  # 1-based; 0 for an empty file; negative: from the end, of a large file whose lines are not counted yet
     end: int
-    total_lines: int
+    total_lines: int | None = None  # null: not counted yet
+    column: int | None = None  # of a part of the line `start`: its first character
     text: str = ""  # numbered when asked
     encoding: str
     eol: str
-    content_hash: str
+    content_hash: str | None = None  # null: of a large file, which was not hashed
     truncated: bool = False
     next: str | None = None  # the exact call that goes on
+    next_in_line: str | None = None  # the one that goes on in the first line that was shortened
     redactions: tuple[str, ...] = ()
     symbol: str | None = None  # the dotted name of what is shown, where that was asked for
     unchanged_since: str | None = None  # of a delta: these lines are as the session has seen them there

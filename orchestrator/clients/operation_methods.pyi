@@ -111,6 +111,7 @@ class OperationMethods:
         path: str,
         start: int = 1,
         end: int | None = None,
+        column: int | None = None,
         max_tokens: int = 8000,
         line_numbers: bool = True,
         at: str | int | None = None,
@@ -119,8 +120,9 @@ class OperationMethods:
         """Read a text file, or lines of it, within a token budget. Ends with the call that reads on.
 
         path: Relative path, e.g. 'src/app.py'.
-        start: First line, 1-based.
+        start: First line, 1-based; -100: the last 100.
         end: Last line, included; default: as far as max_tokens allows.
+        column: Only line `start`, from this character on.
         max_tokens: Token budget.
         line_numbers: Number the lines.
         at: An earlier version, '@N'.
@@ -139,7 +141,7 @@ class OperationMethods:
         """Read exactly these lines of a text file.
 
         path: Relative path, e.g. 'src/app.py'.
-        start: First line, 1-based.
+        start: First line, 1-based; -100: the last 100.
         end: Last line, included; default start + 199.
         context: Further lines before and after.
         line_numbers: Number the lines.

@@ -70,8 +70,23 @@ class LineRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     end: int
 
 
-def digest_of(data: bytes) -> Digest:
+class LargeContent(msgspec.Struct, frozen=True):
+    """A content that is kept, and stays out of memory. For a decision it is bytes that are no text."""
+
+    digest: Digest
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+
+Content = bytes | LargeContent
+
+
+def digest_of(data: Content) -> Digest:
     """The SHA-256 of the plain bytes."""
+    if isinstance(data, LargeContent):
+        return data.digest
     return Digest("sha256:" + hashlib.sha256(data).hexdigest())
 
 

@@ -259,9 +259,33 @@ class FileBusy(PathError, code="file_busy", hint="Try again when the other progr
 
 
 class FileTooLarge(
-    PathError, code="too_large", hint="list_files shows its size; it is not read or changed in this version."
+    PathError,
+    code="too_large",
+    hint="Read a part of it with start and end; it can also be searched, moved and deleted.",
 ):
-    """Over the size limit of this version."""
+    """Too large for what was asked, by the policy's limits on sizes."""
+
+
+class VersionTooLarge(
+    CallerError,
+    code="version_too_large",
+    hint="Read the file as it is now, or ask a person to bring the old version back with revert.",
+):
+    """An old version of a file that is read by pieces: it is kept, to undo what came after it."""
+
+
+class LinesNotCounted(PathError, code="lines_not_counted"):
+    """The lines before those asked for are not counted yet; what was counted is kept."""
+
+    def __init__(self, path: str, start: int, counted_bytes: int, size: int) -> None:
+        super().__init__(
+            path,
+            f"to find line {start}, the lines before it must be counted: "
+            f"{counted_bytes} of {size} bytes are looked through so far",
+            hint="Send the same call again; it goes on from there. Lines from the end (a negative start) and those "
+            "near the beginning are read at once.",
+        )
+        self.details |= {"counted_bytes": counted_bytes, "size": size}
 
 
 class BinaryFile(PathError, code="binary_file", hint="list_files shows its size."):

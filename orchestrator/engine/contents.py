@@ -9,11 +9,12 @@ from typing import TypeVar
 
 from anyio import to_thread
 
-from orchestrator.core.content import LineHunk
+from orchestrator.core.content import Content, LargeContent, LineHunk
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.stale_regions import hunks_between
-from orchestrator.core.errors import TextTooCostly, VersionNotKept
+from orchestrator.core.errors import TextTooCostly, VersionNotKept, VersionTooLarge
 from orchestrator.core.ids import Digest
+from orchestrator.core.policy.rules import Limits
 from orchestrator.core.projections.registry import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.unified_diff import line_hunks
@@ -53,9 +54,16 @@ class Contents:
     """A cache by digest in front of the journal's blobs. Contents never change, so nothing in it goes stale."""
 
     def __init__(
-        self, journal: Journal, encodings: Encodings, effort: Workers, *, cache_bytes: int = CACHE_BYTES
+        self,
+        journal: Journal,
+        encodings: Encodings,
+        effort: Workers,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+        most_of_one: Callable[[], int] = lambda: Limits().in_memory_bytes,
     ) -> None:
         self._journal, self._encodings, self._effort = journal, encodings, effort
+        self._most_of_one = most_of_one
         self._most = cache_bytes
         self.held = 0
         """What all of it takes, in bytes of memory."""
@@ -112,13 +120,18 @@ class Contents:
         return document
 
     async def get(self, digest: Digest) -> bytes | None:
-        """A content, from the cache or the journal; None if it is not kept."""
-        data = self.cached(digest)
-        if data is None:
-            data = await self._journal.blob(digest)
-            if data is not None:
-                self.put(digest, data)
-        return data
+        """A content, from the cache or the journal; None if it is not kept, or stays out of memory."""
+        found = await self.find(digest)
+        return found if isinstance(found, bytes) else None
+
+    async def find(self, digest: Digest) -> Content | None:
+        """The same, also of a large one."""
+        found: Content | None = self.cached(digest)
+        if found is None:
+            found = await self._journal.content(digest, most=self._most_of_one())
+            if isinstance(found, bytes):
+                self.put(digest, found)
+        return found
 
     async def kept_text(self, digest: Digest | None) -> Document | None:
         """The text of a content; None if it is binary, or not kept, or there is none."""
@@ -127,14 +140,21 @@ class Contents:
         data = await self.get(digest)
         return await self.text(digest, data) if data is not None else None
 
-    async def need(self, digest: Digest, what: str) -> bytes:
-        """As `get`. Raises VersionNotKept, naming `what`."""
-        data = await self.get(digest)
+    async def need(self, digest: Digest, what: str) -> Content:
+        """As `find`. Raises VersionNotKept, naming `what`."""
+        data = await self.find(digest)
         if data is None:
             raise VersionNotKept(
                 f"the content of {what} is not in the journal",
                 hint="It was not kept then, or was redacted or collected since. Read the file as it is now.",
             )
+        return data
+
+    async def need_bytes(self, digest: Digest, what: str) -> bytes:
+        """As `need`, of one that is to be shown. Raises VersionTooLarge besides."""
+        data = await self.need(digest, what)
+        if isinstance(data, LargeContent):
+            raise VersionTooLarge(f"the content of {what} has {data.size} bytes, too many to show an old version of")
         return data
 
     # --- differences --------------------------------------------------------------------

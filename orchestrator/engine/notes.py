@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, ExternalChange, Origin, Recorded
@@ -17,18 +17,15 @@ from orchestrator.core.events.files import (
     FileRead,
     MetadataRead,
 )
-from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.logs import logger
-from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewEvent
+from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewContents, NewEvent
 
 E = TypeVar("E", bound=Event)
 End = TypeVar("End", ApprovalGranted, ApprovalDenied, ApprovalExpired)
-
-Blobs: TypeAlias = tuple[tuple[Digest, bytes], ...]
-"""Contents that come with events."""
 
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
@@ -42,13 +39,13 @@ class Notes:
         """Reads and refusals that were answered while the journal could not take them."""
         self._log = logger("engine")
 
-    async def append(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> tuple[Recorded, ...]:
+    async def append(self, origin: Origin, *events: tuple[str, Event], blobs: NewContents = ()) -> tuple[Recorded, ...]:
         """Append facts to streams whose version does not matter to them."""
         return await self._journal.append(
             AppendBatch(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin, blobs)
         )
 
-    async def note(self, origin: Origin, *events: tuple[str, Event], blobs: Blobs = ()) -> bool:
+    async def note(self, origin: Origin, *events: tuple[str, Event], blobs: NewContents = ()) -> bool:
         """Append what an answer does not depend on. False: the journal can take nothing now; reads go on without it."""
         try:
             await self.append(origin, *events, blobs=blobs)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.api.parameters import Version
-from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
+from orchestrator.core.content import Content, LargeContent
+from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionTooLarge, VersionUnknown
 from orchestrator.core.ids import START, Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.state import State
@@ -50,7 +51,14 @@ class PastVersions:
         return row
 
     async def content(self, access: ContentAccess, row: VersionRow) -> tuple[Digest, bytes]:
-        """The content of a version. Raises VersionNotKept, and as `permit`."""
+        """The content of a version. Raises VersionTooLarge, and as `content_of_any_size`."""
+        digest, data = await self.content_of_any_size(access, row)
+        if isinstance(data, LargeContent):
+            raise VersionTooLarge(f"{row.path} had {data.size} bytes at {show(row.seq)}, too many for this")
+        return digest, data
+
+    async def content_of_any_size(self, access: ContentAccess, row: VersionRow) -> tuple[Digest, Content]:
+        """The same, as far as it is held in memory. Raises VersionNotKept, and as `permit`."""
         await self.permit(access, row)
         what = f"{row.path} at {show(row.seq)}"
         if row.digest is None:
@@ -72,7 +80,7 @@ class PastVersions:
         asks: Asks = {}
         if not row.present:
             return
-        names = {row.path} if self._is_current(row) else set((await self._names(row))[0])
+        names = {row.path} if self.is_current(row) else set((await self._names(row))[0])
         for name in names - {access.path}:
             verdict = self._permissions.verdict(access.caller, "read", name)
             if isinstance(verdict, Deny):
@@ -85,7 +93,8 @@ class PastVersions:
                 asks["read"] = verdict
         await access.confirm(row.seq, row.digest, size=row.size, asks=asks)
 
-    def _is_current(self, row: VersionRow) -> bool:
+    def is_current(self, row: VersionRow) -> bool:
+        """Whether the version is the present one, as far as the journal knows."""
         entry = self._state.registry.get(row.path)
         return entry is not None and entry.version == row.seq
 
@@ -94,7 +103,7 @@ class PastVersions:
         found: list[bool] = []
         names_readable, since = True, int(rows[0].seq) + 1 if rows else 0
         for row in rows:
-            current = self._is_current(row)
+            current = self.is_current(row)
             if row.present and not current and row.seq < since:
                 names, since = await self._names(row)
                 names_readable = all(self._permissions.readable(caller, name) for name in names)

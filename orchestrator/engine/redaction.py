@@ -35,6 +35,9 @@ R = TypeVar("R", bound=Result)
 REMEMBERED = 500
 """Contents whose secrets are known."""
 
+COVER = "█"
+"""In place of each character of a secret, where characters are counted."""
+
 OFF_LOOP_CHARACTERS = 128 * 1024
 """More are looked through beside the event loop."""
 
@@ -66,6 +69,11 @@ class Hidden(NamedTuple):
         if first <= shown.end:
             ranges.append(LineRange(first, shown.end))
         return tuple(ranges)
+
+    def moved(self, down: int) -> Hidden:
+        """The same of lines that stand so many below."""
+        found = (msgspec.structs.replace(secret, line=secret.line + down) for secret in self.found)
+        return Hidden({line + down: text for line, text in self.lines.items()}, tuple(found))
 
 
 NOTHING_HIDDEN = Hidden({}, ())
@@ -111,6 +119,21 @@ class Redaction:
         """A text as a caller is shown it."""
         hidden = await self.of(caller, path, digest, document) if digest is not None else NOTHING_HIDDEN
         return msgspec.structs.replace(document, lines=tuple(hidden.over(document.lines))) if hidden.lines else document
+
+    async def of_lines(self, caller: Caller, path: WorkspacePath, lines: Sequence[str]) -> Hidden:
+        """What of some lines of a text is not shown; the first of them is 1."""
+        level = self.level(caller)
+        if level is None:
+            return NOTHING_HIDDEN
+        work = partial(self._hidden, lines, level, env=self._env(level, path))
+        return await to_thread.run_sync(work) if sum(map(len, lines)) > OFF_LOOP_CHARACTERS else work()
+
+    def covered(self, caller: Caller, text: str, hidden: Hidden) -> str:
+        """A part of a line with each of its secrets covered, so that every character keeps its place."""
+        shown = text
+        for secret in hidden.found:
+            shown = shown[: secret.start] + COVER * (secret.end - secret.start) + shown[secret.end :]
+        return shown if self.text(caller, shown) == shown else COVER * len(text)
 
     def within(
         self, caller: Caller, path: WorkspacePath, document: Document, hunks: Sequence[LineHunk]

@@ -26,7 +26,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.redaction import Redaction
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.machine import Clock, Entropy, Parser, Step, Workers
+from orchestrator.ports.machine import Cache, Clock, Entropy, NoCache, Parser, Step, Workers
 from orchestrator.ports.workspace import Ignore, TextSweep, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -34,9 +34,6 @@ OFF_LOOP_BYTES = 64 * 1024
 
 CHECK_S = 60.0
 """How often, at least, it is checked whether something is due."""
-
-MAX_FILE_BYTES = 50 * 1024 * 1024
-"""Larger files are `too_large` in this version."""
 
 
 class StateChanges:
@@ -126,10 +123,11 @@ class Services:
         parser: Parser,
         workers: Workers,
         sweep: TextSweep | None = None,
+        cache: Cache | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
-        self.parser, self.workers = parser, workers
+        self.parser, self.workers, self.cache = parser, workers, cache or NoCache()
         self.sweep = sweep
         """None: every file is read."""
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
@@ -138,7 +136,12 @@ class Services:
         self.limits = Limits(self.permissions, state, self.notes, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
         self.redaction = Redaction(self.permissions, entropy.bytes(32))
-        self.contents = Contents(journal, state.encodings, self.workers)
+        self.contents = Contents(
+            journal,
+            state.encodings,
+            self.workers,
+            most_of_one=lambda: self.permissions.policy.limits.in_memory_bytes,
+        )
         self.recent = RecentVersions(state.registry)
         self.locks, self.paths = PathLocks(), Paths(workspace.root)
         self.past = PastVersions(journal, self.contents, state, self.permissions, self.locks)

@@ -17,6 +17,7 @@ import aiosqlite
 import msgspec
 from anyio import CancelScope, to_thread
 
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded, RecordedLike
 from orchestrator.core.events.chain import Checkpoint
@@ -31,10 +32,21 @@ from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.snapshot_table import check_seal, unpacked
 from orchestrator.journal.verification import ChainVerifier, verify
 from orchestrator.journal.versions import table_difference, version_of
-from orchestrator.ports.journal import EVERYTHING, Checked, EventFilter, KnownVersion, Snapshot, VerifyReport
+from orchestrator.ports.journal import (
+    EVERYTHING,
+    Checked,
+    EventFilter,
+    KnownVersion,
+    Snapshot,
+    StagedContent,
+    VerifyReport,
+)
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
+
+MOST_BYTES = 1 << 62
+"""Of any content."""
 
 INLINE_EVENTS = 200
 """So many are decoded on the event loop (2 ms); more in a worker thread."""
@@ -126,13 +138,28 @@ class JournalReader:
         return recorded_of(row) if row is not None else None
 
     async def blob(self, digest: Digest) -> bytes | None:
+        content = await self.content(digest, most=MOST_BYTES)
+        return content if isinstance(content, bytes) else None
+
+    async def content(self, digest: Digest, *, most: int) -> Content | None:
         row = await self._one(self._contents, sql("blob"), (digest,))
         if row is None:
             return None
         size, data = row
+        if data is None and type(size) is int and size > most:
+            return LargeContent(digest, size)
         if size <= INLINE_BYTES:
             return self._blobs.read(digest, size, data)
         return await to_thread.run_sync(self._blobs.read, digest, size, data)
+
+    def blocks(self, content: LargeContent) -> Iterator[bytes]:
+        return self._blobs.blocks(content.digest, content.size)
+
+    def stage(self, blocks: Iterable[bytes], size: int) -> StagedContent | None:
+        return self._blobs.stage(blocks, size)
+
+    def discard(self, staged: StagedContent) -> None:
+        self._blobs.discard(staged)
 
     async def has_blob(self, digest: Digest) -> bool:
         return await self._one(self._points, sql("has_blob"), (digest,)) is not None

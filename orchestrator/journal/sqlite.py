@@ -28,7 +28,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import blanked
-from orchestrator.core.ids import Digest, Seq, show
+from orchestrator.core.ids import Seq, show
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
@@ -39,7 +39,15 @@ from orchestrator.journal.startup_checks import check_before_writing, refuse_to_
 from orchestrator.journal.state_files import VERIFY, DiskReserve
 from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
-from orchestrator.ports.journal import AppendBatch, NewEvent, Redaction, RequestSeen, Snapshot, VerifyReport
+from orchestrator.ports.journal import (
+    AppendBatch,
+    NewContents,
+    NewEvent,
+    Redaction,
+    RequestSeen,
+    Snapshot,
+    VerifyReport,
+)
 from orchestrator.ports.machine import Clock, Entropy, Step
 
 PACKERS = 2
@@ -219,7 +227,7 @@ class SqliteJournal(JournalReader):
             self._packers.submit(self._pack, writer, job, new)
         return await job.done
 
-    def _pack(self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...]) -> None:
+    def _pack(self, writer: Writer, job: Job, contents: NewContents) -> None:
         """On a packer's thread: the contents first, durably, then the unit that names them."""
         try:
             job.blobs = self._blobs.prepare(contents)
@@ -233,7 +241,7 @@ class SqliteJournal(JournalReader):
             raise WritesStopped("the journal is not open for writing")
         return self._writer
 
-    def _not_kept(self, contents: tuple[tuple[Digest, bytes], ...]) -> tuple[tuple[Digest, bytes], ...]:
+    def _not_kept(self, contents: NewContents) -> NewContents:
         with self._looking_up():
             lookup, query = self._lookup, sql("has_blob")
             return tuple(content for content in contents if lookup.execute(query, content[:1]).fetchone() is None)

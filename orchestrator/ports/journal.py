@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Annotated, Protocol
 
 import msgspec
 
 from orchestrator.api.journal_operations import BackupAnswer
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.events.base import Event, Origin, Recorded, RecordedLike
 from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
@@ -34,6 +35,21 @@ class NewEvent(msgspec.Struct, frozen=True):
     expected: int = ANY_VERSION
 
 
+class StagedContent(msgspec.Struct, frozen=True):
+    """A content whose bytes are on the journal's disk already, in a draft that an append puts in its place."""
+
+    digest: Digest
+    size: int
+    draft: str
+
+    def __len__(self) -> int:
+        return self.size
+
+
+NewContents = tuple[tuple[Digest, bytes | StagedContent], ...]
+"""Contents, each by its digest."""
+
+
 class AppendBatch(msgspec.Struct, frozen=True):
     """What is appended together or not at all, with the contents in `blobs`.
 
@@ -44,7 +60,7 @@ class AppendBatch(msgspec.Struct, frozen=True):
 
     events: tuple[NewEvent, ...]
     origin: Origin
-    blobs: tuple[tuple[Digest, bytes], ...] = ()
+    blobs: NewContents = ()
     closes: bool = False
 
 
@@ -201,6 +217,21 @@ class Journal(Protocol):
 
     async def blob(self, digest: Digest) -> bytes | None:
         """The bytes, proven by their hash (JournalCorrupt otherwise), or None if they are not kept."""
+
+    async def content(self, digest: Digest, *, most: int) -> Content | None:
+        """As `blob`; of more than `most` bytes only where they are."""
+
+    def blocks(self, content: LargeContent) -> Iterator[bytes]:
+        """The bytes of a content, piece by piece. Blocking; raises JournalCorrupt, at the end if they are others."""
+
+    def stage(self, blocks: Iterable[bytes], size: int) -> StagedContent | None:
+        """Store a content piece by piece, for an append to keep; None if it has not so many bytes.
+
+        Blocking; raises DiskFull, OSError. Whoever does not append it calls `discard`.
+        """
+
+    def discard(self, staged: StagedContent) -> None:
+        """Remove the draft, if an append has not taken it. Blocking."""
 
     async def has_blob(self, digest: Digest) -> bool: ...
 

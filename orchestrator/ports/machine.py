@@ -75,3 +75,23 @@ class Parser(Protocol):
         Without a grammar, or past the limits of time and size, an outline by indentation and headings with
         `parsed` False. Raises nothing: a parser that dies is replaced.
         """
+
+
+class Cache(Protocol):
+    """What can be made anew at any time, kept beyond a restart. Blocking; raises nothing, and may forget all of it."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was put there last."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep it; what was put longest ago goes."""
+
+
+class NoCache:
+    """Forgets at once."""
+
+    def get(self, name: str) -> bytes | None:
+        return None
+
+    def put(self, name: str, data: bytes) -> None:
+        return

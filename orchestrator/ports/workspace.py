@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
@@ -41,12 +41,49 @@ class FileBytes(msgspec.Struct, frozen=True):
     digest: Digest
 
 
+class FilePieces(Protocol):
+    """A regular file, open, of which only pieces are ever in memory. Calls are blocking, and raise IoFailed."""
+
+    @property
+    def stat(self) -> FileStat:
+        """As it was opened."""
+
+    def stat_now(self) -> FileStat:
+        """Of the same file, by now: it may have grown, or been cut or written to."""
+
+    def read(self, at: int, count: int) -> bytes:
+        """So many bytes from an offset on; fewer at the end."""
+
+    def data_from(self, at: int) -> int:
+        """The first offset from there on that is not in a hole, whose bytes are all zero."""
+
+    def close(self) -> None: ...
+
+
+PIECE_BYTES = 1024 * 1024
+
+
+def blocks_of(pieces: FilePieces) -> Iterator[bytes]:
+    """All of a file, piece by piece."""
+    at = 0
+    while block := pieces.read(at, PIECE_BYTES):
+        yield block
+        at += len(block)
+
+
 class ListedName(msgspec.Struct, frozen=True):
     """One name in a directory."""
 
     name: str  # escaped if it breaks the name rule
     valid: bool  # False: breaks the name rule; shown, never opened
     stat: FileStat
+
+
+class Streamed(msgspec.Struct, frozen=True):
+    """Bytes that are written piece by piece. `blocks` may be called again, and raises JournalCorrupt."""
+
+    size: int
+    blocks: Callable[[], Iterator[bytes]]
 
 
 class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +96,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     before: Digest | None
     after: Digest | None
-    data: bytes | None = None
+    data: bytes | Streamed | None = None
     mode: int | None = None  # None: keep the present mode, or 0666 & ~umask for a new file
     temp: str | None = None
     moved_from: WorkspacePath | None = None
@@ -157,6 +194,12 @@ class Workspace(Protocol):
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         """The whole content. Raises FileTooLarge over `most` bytes, ChangedWhileRead."""
 
+    def hash(self, path: WorkspacePath, *, most: int) -> tuple[Digest, FileStat]:
+        """The digest of a file, which is read piece by piece, and its stat meanwhile. Raises as `read`."""
+
+    def pieces(self, path: WorkspacePath) -> FilePieces:
+        """A file, open for reading piece by piece; the caller closes it."""
+
     def names(self, path: WorkspacePath) -> list[ListedName]:
         """The names in a directory, unsorted, without our temporary files and the daemon's state."""
 
@@ -171,7 +214,7 @@ class Workspace(Protocol):
     def temps(self) -> list[WorkspacePath]:
         """All leftovers in the tree: regular files of our uid with our prefix."""
 
-    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath, *, most: int) -> FileBytes | None:
         """A leftover's content; None when it is gone, or not a regular file of ours. Raises as `read`."""
 
     def in_use(self, temp: WorkspacePath) -> bool:

@@ -30,6 +30,16 @@ def _block(result: r.Result) -> str | None:
 ASK_TO_LIST = "file_info of a path asks; so does list_files of a folder where nothing else is."
 
 
+def lines_of(text: r.FileText) -> str:
+    """Which lines of a file a text is."""
+    total = f"of {text.total_lines}" if text.total_lines is not None else "(not all are counted yet)"
+    if text.start < 0:
+        return f"lines {text.start} to {text.end} from the end {total}"
+    if text.column is not None:
+        return f"line {text.start} from character {text.column} on, {total}"
+    return f"lines {text.start}-{text.end} {total}"
+
+
 def fenced(head: str, body: str, tail: str = "") -> str:
     """A head line, content between two markers that hold the same random token, and a tail."""
     token = secrets.token_hex(6)
@@ -41,17 +51,17 @@ def fenced(head: str, body: str, tail: str = "") -> str:
 
 @_block.register
 def _file_text(result: r.FileText) -> str:
-    head = (
-        f"{escaped(result.path)} {result.version_id}, lines {result.start}-{result.end} of {result.total_lines}"
-        f" ({result.encoding}, {result.eol})"
-    )
+    head = f"{escaped(result.path)} {result.version_id}, {lines_of(result)} ({result.encoding}, {result.eol})"
     if result.symbol is not None:
         head += f", {escaped(result.symbol)}"
     if result.unchanged_since is not None:
         return f"{head}: unchanged since {result.unchanged_since}, as you have seen them (delta=false shows them)"
     if result.changed_since is not None:
         head += f"; only what is not as you have seen it at {result.changed_since}"
-    tail = "[some long lines were shortened]" if result.truncated and not result.next else _more(result.next)
+    rest = "[some long lines were shortened]" if result.truncated and not result.next else ""
+    if result.next_in_line:
+        rest = f"[long lines were shortened; the rest of the first: {result.next_in_line}]"
+    tail = "\n".join(filter(None, (rest, _more(result.next))))
     return fenced(head, result.text, tail)
 
 

@@ -11,7 +11,6 @@ import os
 from contextlib import ExitStack, suppress
 from typing import Literal, NoReturn
 
-from orchestrator.core.content import digest_of
 from orchestrator.core.errors import DescriptorsExhausted, FileBusy, FileExists, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
@@ -191,15 +190,14 @@ class LocalAtomicWrite:
             return
         for directory in dict.fromkeys((self._from[0], self._to[0])):
             self._sync(directory)
-        if self._exchanges:
-            out = self._temp_content()
-            if out is None:  # a link or a folder took our name: it has it again, and what was there is kept as bytes
+        if self._exchanges and not self._temp_is(self._change.after):
+            if self._temp_content() is None:
+                # a link or a folder took our name: it has it again, and what was there is kept as bytes
                 with suppress(FileNotFoundError):
                     self._disk.rename(*self._from, *self._to, "exchange")
                     self._sync(self._parent)
-                out = self._temp_content()
-            if out is None or digest_of(out) != self._change.after:
-                raise self._diverged(out)
+            if not self._temp_is(self._change.after):
+                raise self._diverged(self._temp_content())
         self._in_temp, self._moved = "ours" if self._change.data is not None else "nothing", False
 
     # --- verification -----------------------------------------------------------------
@@ -252,6 +250,12 @@ class LocalAtomicWrite:
         there = self._at.content(self._parent, self._name, self._change.path)
         unexpected = tuple(data for data in (there, out) if data is not None)
         return ChangedMeanwhile(self._change.path, diverged=True, unexpected=unexpected)
+
+    def _temp_is(self, expected: Digest | None) -> bool:
+        """Whether the temporary file has this content."""
+        with absent():
+            return self._at.holds(self._parent, self._temp, expected, self._change.path)
+        return False
 
     def _temp_content(self) -> bytes | None:
         return self._at.content(self._parent, self._temp, self._change.path)
@@ -306,12 +310,12 @@ class LocalAtomicWrite:
         if self._in_temp == "theirs":
             if self._parent < 0:
                 self._open()  # a divergence gave the handles back
-            found = self._temp_content()
-            if found is not None:
-                expected = digest_of(found) == change.before
-                if not expected and found not in self._kept:
-                    self._kept += (found,)
-                    return (found,)
+            expected = self._temp_is(change.before)
+            found = None if expected else self._temp_content()
+            if found is not None and found not in self._kept:
+                self._kept += (found,)
+                return (found,)
+            if expected or found is not None:
                 self._unlink()
         self._in_temp = "nothing"
         self._step("unlinked")

@@ -163,6 +163,15 @@ class Disk:
         """Up to `count` bytes; empty at the end."""
         return os.pread(handle, count, offset)
 
+    def data_from(self, handle: int, offset: int) -> int:
+        """Where, from an offset on, the next bytes are that are not a hole's; `offset` itself where nobody can say."""
+        try:
+            return os.lseek(handle, offset, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return max(offset, os.fstat(handle).st_size)
+            return offset
+
     # --- writing ----------------------------------------------------------------------
 
     def write(self, handle: int, data: memoryview) -> int:

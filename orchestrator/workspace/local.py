@@ -8,7 +8,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import groupby
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ from orchestrator.core.errors import (
     SymlinkRefused,
     escaped,
 )
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.name_index import NameKind
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
@@ -45,6 +45,7 @@ from orchestrator.workspace.disk import Disk, identity_of, kind_of, signature_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.own_files import OwnFiles
+from orchestrator.workspace.pieces import LocalPieces
 from orchestrator.workspace.ripgrep import Ripgrep
 from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
@@ -53,7 +54,6 @@ T = TypeVar("T")
 
 READ_TRIES = 3
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-MOST_TEMP_BYTES = 1024 * 1024 * 1024
 
 
 class LocalWorkspace:
@@ -163,6 +163,20 @@ class LocalWorkspace:
                 raise FileTooLarge(path, f"it grew over the limit of {most} bytes while it was read")
         return bytes(data)
 
+    def hash(self, path: WorkspacePath, *, most: int) -> tuple[Digest, FileStat]:
+        for _ in range(READ_TRIES):
+            with closing(self.pieces(path)) as pieces:
+                size = pieces.stat.signature.size
+                if size > most:
+                    raise FileTooLarge(path, f"it has {size} bytes; the limit is {most}")
+                digest = pieces.digest()
+                if pieces.stat_now() == pieces.stat:
+                    return digest, pieces.stat
+        raise ChangedWhileRead(path, "another program keeps writing to it")
+
+    def pieces(self, path: WorkspacePath) -> LocalPieces:
+        return LocalPieces(self._at, self._disk, path)
+
     def names(self, path: WorkspacePath) -> list[ListedName]:
         listed = []
         with self._at.directory(path) as handle, translated(path):
@@ -253,9 +267,12 @@ class LocalWorkspace:
         except (OrchestratorError, OSError):
             skipped["directories that can't be read"] += 1
 
-    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath, *, most: int) -> FileBytes | None:
+        found = self.stat(temp)
+        if found is None or not self._is_ours(temp, found):
+            return None
         try:
-            read = self.read(temp, most=MOST_TEMP_BYTES)
+            read = self.read(temp, most=most)
         except (FileNotFound, SymlinkRefused, NotAFile, NotARegularFile):
             return None
         return read if self._is_ours(temp, read.stat) else None

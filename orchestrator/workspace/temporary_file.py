@@ -10,7 +10,7 @@ from contextlib import suppress
 from orchestrator.core.errors import FileNotFound, IoFailed, WritesStopped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import DiskChange
+from orchestrator.ports.workspace import DiskChange, Streamed
 from orchestrator.workspace.confine import Confinement, digest_from
 from orchestrator.workspace.disk import Disk
 
@@ -69,16 +69,29 @@ def _with_metadata(at: Confinement, change: DiskChange, parent: int, handle: int
     return warnings
 
 
-def _write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
+def _write_whole(disk: Disk, handle: int, data: bytes | Streamed, step: Step) -> None:
     """Every byte, in two halves with a step after each."""
+    if isinstance(data, Streamed):
+        written = 0
+        for block in data.blocks():
+            _write(disk, handle, memoryview(block))
+            if written <= data.size // 2 < written + len(block):
+                step("temp_half_written")
+            written += len(block)
+        step("temp_half_written")
+        return
     view, half = memoryview(data), len(data) // 2
     for part in (view[:half], view[half:]):
-        while part:
-            taken = disk.write(handle, part)
-            if taken == 0:
-                raise OSError(errno.EIO, "the disk accepted no bytes")
-            part = part[taken:]  # noqa: PLW2901  # what is left of it
+        _write(disk, handle, part)
         step("temp_half_written")
+
+
+def _write(disk: Disk, handle: int, part: memoryview) -> None:
+    while part:
+        taken = disk.write(handle, part)
+        if taken == 0:
+            raise OSError(errno.EIO, "the disk accepted no bytes")
+        part = part[taken:]
 
 
 def _copy_metadata(disk: Disk, old: int, new: int) -> tuple[str, ...]:

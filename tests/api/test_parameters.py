@@ -114,7 +114,7 @@ def test_forms_that_models_send_are_read(operation: str, params: dict[str, Any],
             "read_file",
             {"path": "a", "offset": 3, "limit": 4},
             "unknown_parameter",
-            "Did you mean start? read_file takes: path, start, end, max_tokens, line_numbers, at, delta.",
+            "Did you mean start? read_file takes: path, start, end, column, max_tokens, line_numbers, at, delta.",
             id="a name that we have, and one that we lack",
         ),
         pytest.param(

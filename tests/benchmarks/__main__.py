@@ -23,6 +23,7 @@ from tests.benchmarks import (
     edits,
     globs,
     growth,
+    large_reads,
     limits,
     long_rollbacks,
     merges,
@@ -46,6 +47,7 @@ FOLDER = Path(".bench")
 GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "edits": edits.rows,
     "reads": reads.rows,
+    "large_reads": large_reads.rows,
     "calls": calls.rows,
     "concurrency": concurrency.rows,
     "starts": starts.rows,

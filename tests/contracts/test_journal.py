@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import AsyncIterator
@@ -10,12 +11,13 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+from anyio import to_thread
 from anyio.lowlevel import checkpoint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import FoundFile, Signature
+from orchestrator.core.content import FoundFile, LargeContent, Signature, digest_of
 from orchestrator.core.errors import CheckpointOfAnotherJournal, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.chain import Checkpoint
@@ -212,6 +214,39 @@ async def test_contents_come_with_their_events(journal: Journal, size: int) -> N
     assert await journal.has_blob(digest(data))
     assert await journal.blob(digest(data)) == data
     assert (await journal.verify()).blobs == 1
+
+
+async def test_a_content_is_stored_and_read_piece_by_piece(journal: Journal) -> None:
+    pieces = [os.urandom(100_000) for _ in range(30)]
+    data = b"".join(pieces)
+    staged = await to_thread.run_sync(journal.stage, iter(pieces), len(data))
+    assert staged is not None
+    assert (staged.digest, staged.size) == (digest_of(data), len(data))
+    assert not await journal.has_blob(staged.digest)
+    await journal.append(AppendBatch((), Origin(), ((staged.digest, staged),)))
+    journal.discard(staged)
+    assert await journal.content(staged.digest, most=len(data)) == data
+    content = await journal.content(staged.digest, most=len(data) - 1)
+    assert content == LargeContent(staged.digest, len(data))
+    assert b"".join(await to_thread.run_sync(list, journal.blocks(LargeContent(staged.digest, len(data))))) == data
+    again = await to_thread.run_sync(journal.stage, iter(pieces), len(data))
+    assert again is not None
+    await journal.append(AppendBatch((), Origin(), ((again.digest, again),)))
+    journal.discard(again)
+    assert await journal.blob(staged.digest) == data
+
+
+@pytest.mark.parametrize("size", [2_999, 3_001], ids=["more than was said", "less than was said"])
+async def test_a_content_of_another_size_is_not_stored(journal: Journal, size: int) -> None:
+    assert await to_thread.run_sync(journal.stage, iter([b"x" * 3_000]), size) is None
+
+
+async def test_a_content_that_is_not_wanted_leaves_nothing(journal: Journal) -> None:
+    staged = await to_thread.run_sync(journal.stage, iter([b"y" * 3_000]), 3_000)
+    assert staged is not None
+    journal.discard(staged)
+    assert not Path(staged.draft).exists()
+    assert await journal.content(staged.digest, most=10) is None
 
 
 async def test_contents_may_come_alone(journal: Journal) -> None:

@@ -23,7 +23,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import Step
-from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, Workspace
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, Workspace, blocks_of
 from orchestrator.workspace.disk import Disk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.workspace import MemoryWorkspace
@@ -211,6 +211,25 @@ def test_too_large(world: World) -> None:
     world.put("f", OLD)
     with pytest.raises(FileTooLarge):
         world.workspace.read(at("f"), most=10)
+
+
+def test_a_file_is_read_piece_by_piece(world: World) -> None:
+    world.put("f", OLD)
+    pieces = world.workspace.pieces(at("f"))
+    try:
+        assert b"".join(blocks_of(pieces)) == OLD
+        assert (pieces.read(2, 3), pieces.read(len(OLD), 5)) == (OLD[2:5], b"")
+        assert pieces.data_from(1) == 1
+        assert pieces.stat == pieces.stat_now() == world.workspace.stat(at("f"))
+    finally:
+        pieces.close()
+
+
+def test_a_file_is_hashed_piece_by_piece(world: World) -> None:
+    world.put("f", OLD)
+    assert world.workspace.hash(at("f"), most=len(OLD)) == (digest_of(OLD), world.workspace.stat(at("f")))
+    with pytest.raises(FileTooLarge):
+        world.workspace.hash(at("f"), most=len(OLD) - 1)
 
 
 def test_a_changed_file_has_another_signature(world: World) -> None:
@@ -427,7 +446,7 @@ def test_recovery(world: World) -> None:
     (temp,) = world.workspace.temps()
     assert temp == f"d/{TEMP}"
     assert [item.name for item in world.workspace.names(at("d"))] == ["f"]
-    held = world.workspace.read_temp(temp)
+    held = world.workspace.read_temp(temp, most=1 << 20)
     assert held is not None
     assert held.data == FOREIGN
     world.workspace.exchange_back(temp, at("d/f"))
@@ -437,4 +456,4 @@ def test_recovery(world: World) -> None:
     world.workspace.exchange_back(temp, at("d/f"))
     assert files(world) == {"d/f": NEW}
     world.workspace.unlink_temp(temp)
-    assert world.workspace.read_temp(temp) is None
+    assert world.workspace.read_temp(temp, most=1 << 20) is None

@@ -13,7 +13,8 @@ MADE = re.compile(r"\b(?:Name|Content)?Access\(")
 """What lets something be shown is made."""
 
 FETCHED = re.compile(
-    r"contents\.(?:get|need|kept_text|cached|differences)\(|workspace\.read\b|[oO]bserver\.refresh\(|journal\.blob\("
+    r"contents\.(?:get|find|need|need_bytes|kept_text|cached|differences)\(|workspace\.(?:read|pieces|hash)\b"
+    r"|[oO]bserver\.(?:refresh|keep)\(|journal\.(?:blob|content)\("
 )
 """A content is fetched without it."""
 
@@ -22,8 +23,11 @@ WITHOUT = {
     "policy_files.py": "reads the workspace's policy for the daemon",
     "shown.py": "finds which lines an answer showed, once it was made",
     "reads/blame.py": "who brought a line in is computed from contents, none is shown",
+    "reads/large_texts.py": "reads lines of a large file for read_file, which has access",
     "reads/read_regions.py": "follows lines that the session saw; notices ask what of them may be shown",
-    "reads/search.py": "counts in files for which it has access",
+    "reads/deltas.py": "compares with what the session saw, for an access",
+    "reads/relations.py": "finds what files import for which it has access",
+    "reads/search_sources.py": "reads files for which the search has access",
     "past_versions.py": "permits the version first",
 }
 

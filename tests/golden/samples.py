@@ -86,6 +86,7 @@ SAMPLES: tuple[Event, ...] = (
         approval=Seq(5),
         hidden=(f.HiddenSecret(2, 9, 49, "github-token"),),
         known_from=Seq(4),
+        from_end=LineRange(-20, -1),
     ),
     f.MetadataRead(operation="file_info", path=EscapedPath("src/a.py")),
     f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 from anyio.lowlevel import checkpoint as pause
 
-from orchestrator.core.content import digest_of
+from orchestrator.core.content import Content, LargeContent, digest_of
 from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded, RecordedLike
@@ -35,6 +35,7 @@ from orchestrator.ports.journal import (
     Redaction,
     RequestSeen,
     Snapshot,
+    StagedContent,
     VerifyReport,
 )
 from orchestrator.ports.machine import Clock, Entropy
@@ -55,6 +56,7 @@ class MemoryJournal:
         self._recorded: list[Recorded] = []
         self._rows: list[Row] = []
         self._blobs: dict[Digest, bytes] = {}
+        self._staged: dict[str, bytes] = {}
         self._versions = Versions()
         self._snapshots: dict[int, tuple[Snapshot, bytes]] = {}
         self._folds: list[Callable[[Recorded], None]] = []
@@ -88,6 +90,8 @@ class MemoryJournal:
         self._ledger.keep()
         self._rows += rows
         for digest, data in unit.blobs:
+            if isinstance(data, StagedContent):
+                data = self._staged[data.draft]  # noqa: PLW2901  # as if it had been given whole
             self._blobs.setdefault(digest, data)
         for event in recorded:
             self._recorded.append(event)
@@ -171,6 +175,22 @@ class MemoryJournal:
         if data is not None and digest_of(data) != digest:
             raise JournalCorrupt(f"the content {digest} is not what its name says")
         return data
+
+    async def content(self, digest: Digest, *, most: int) -> Content | None:
+        data = await self.blob(digest)
+        return LargeContent(digest, len(data)) if data is not None and len(data) > most else data
+
+    def blocks(self, content: LargeContent) -> Iterator[bytes]:
+        yield self._blobs[content.digest]
+
+    def stage(self, blocks: Iterable[bytes], size: int) -> StagedContent | None:
+        data = b"".join(blocks)
+        digest = digest_of(data)
+        self._staged[digest] = data
+        return StagedContent(digest, size, digest) if len(data) == size else None
+
+    def discard(self, staged: StagedContent) -> None:
+        self._staged.pop(staged.draft, None)
 
     async def has_blob(self, digest: Digest) -> bool:
         await pause()

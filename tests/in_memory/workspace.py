@@ -68,6 +68,25 @@ class _NoRules:
         return ()
 
 
+class MemoryPieces:
+    """See `ports.FilePieces`; without holes."""
+
+    def __init__(self, node: _Node) -> None:
+        self._node, self.stat = node, node.stat()
+
+    def stat_now(self) -> FileStat:
+        return self._node.stat()
+
+    def read(self, at: int, count: int) -> bytes:
+        return self._node.data[at : at + count]
+
+    def data_from(self, at: int) -> int:
+        return at
+
+    def close(self) -> None:
+        return
+
+
 class MemoryWorkspace:
     """See `ports.Workspace`. `put`, `link`, `pipe`, `remove` and `writers` are the outside world."""
 
@@ -174,6 +193,14 @@ class MemoryWorkspace:
                 raise FileTooLarge(path, f"it has {len(node.data)} bytes; the limit is {most}")
             return FileBytes(node.data, node.stat(), digest_of(node.data))
 
+    def hash(self, path: WorkspacePath, *, most: int) -> tuple[Digest, FileStat]:
+        read = self.read(path, most=most)
+        return read.digest, read.stat
+
+    def pieces(self, path: WorkspacePath) -> MemoryPieces:
+        with self.lock:
+            return MemoryPieces(self.regular(path))
+
     def _in(self, path: WorkspacePath) -> dict[str, _Node]:
         node = self.nodes.get(path)
         self.check_parent(path)
@@ -239,9 +266,9 @@ class MemoryWorkspace:
             found = ((key, key.rpartition("/")[2]) for key, node in self.nodes.items() if node.kind == "file")
             return [WorkspacePath(key) for key, name in found if is_temp(name)]
 
-    def read_temp(self, temp: WorkspacePath) -> FileBytes | None:
+    def read_temp(self, temp: WorkspacePath, *, most: int) -> FileBytes | None:
         try:
-            return self.read(temp, most=2**40)
+            return self.read(temp, most=most)
         except (FileNotFound, SymlinkRefused, NotAFile, NotARegularFile):
             return None
 
@@ -303,9 +330,10 @@ class MemoryAtomicWrite:
         self._in_temp = "ours"
         self._w.step("temp_created")
         node = self._w.nodes[self._temp]
-        node.data = change.data[: len(change.data) // 2]
+        data = change.data if isinstance(change.data, bytes) else b"".join(change.data.blocks())
+        node.data = data[: len(data) // 2]
         self._w.step("temp_half_written")
-        node.data = change.data
+        node.data = data
         self._w.step("temp_half_written")
         self._w.step("temp_synced")
 

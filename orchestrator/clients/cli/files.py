@@ -75,7 +75,11 @@ def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int
     if text.unchanged_since is not None and not settings.json:
         echo(f"lines {text.start}-{text.end}: unchanged since {text.unchanged_since}", err=True)
     if text.truncated and not settings.json:
-        echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with open --start {text.end + 1}", err=True)
+        of = f" of {text.total_lines}" if text.total_lines is not None else ""
+        more = (
+            f"open --start {text.end + 1}" if text.column is None else f"open --column {text.column + len(text.text)}"
+        )
+        echo(f"… lines {text.start}-{text.end}{of}; go on with {more}", err=True)
     return code
 
 

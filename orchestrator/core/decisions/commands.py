@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.change import Directories, DirectoryChange, Fit, PathChange, PermissionCheck
-from orchestrator.core.content import digest_of
+from orchestrator.core.content import Content, digest_of
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import (
     Apply,
@@ -263,7 +263,7 @@ class Resolve(OnePath, frozen=True, kw_only=True):
     """What a person chose for a conflict, put in place of the content that they saw."""
 
     current: Digest | None  # what the file held when they chose
-    chosen: bytes | None  # None: the file shall be absent
+    chosen: Content | None  # None: the file shall be absent
     strict: bool = False  # made for exactly that content: to be made again where the file moved on
     reviews: bool = False  # an agent chose, so that policy must let it review here
     rule: ClassVar[Rule] = "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.decisions.commands import AllFacts, Command, Delete, DirectoryCommand, Edit, Move, Write
 from orchestrator.core.decisions.decision import Held
 from orchestrator.core.decisions.patches import Patch
@@ -76,14 +77,18 @@ def size_of(facts: AllFacts) -> int:
     return max((_weight(data) for data in (*held, *kept)), default=0)
 
 
-def _weight(data: bytes) -> int:
+def _weight(data: Content) -> int:
+    if isinstance(data, LargeContent):
+        return 0  # nothing is compared with it
     return max(len(data), data.count(b"\n") * (LARGE_BYTES // LARGE_LINES))
 
 
 def _quoted(changes: Sequence[Change], held: Held) -> bool:
     """Whether all that is searched is in the file as it was quoted."""
+    data = held.data
+    if isinstance(data, LargeContent):
+        return True
     searched = [change.search for change in changes if isinstance(change, Replacement)]
     return all(
-        any(form.encode("utf-8", "replace") in held.data for form in (text, text.replace("\n", "\r\n")))
-        for text in searched
+        any(form.encode("utf-8", "replace") in data for form in (text, text.replace("\n", "\r\n"))) for text in searched
     )

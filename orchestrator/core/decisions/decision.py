@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.change import Directories, Fit, PathChange
-from orchestrator.core.content import LineHunk, Region, digest_of
+from orchestrator.core.content import Content, LineHunk, Region, digest_of
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import EditRules
@@ -20,7 +20,7 @@ from orchestrator.core.text.unified_diff import line_hunks
 class Held(msgspec.Struct, frozen=True):
     """What a path holds right now, read under its lock."""
 
-    data: bytes
+    data: Content
     digest: Digest
     mode: int
     document: Document | None = None  # of `data`, where somebody decoded it already
@@ -54,7 +54,7 @@ class Facts(msgspec.Struct, frozen=True):
     held: Held | None  # None: absent
     version: Seq | None  # of what is held
     base: Base | None = None
-    contents: Mapping[Digest, bytes] = {}
+    contents: Mapping[Digest, Content] = {}
     content_hidden: bool = False  # the caller may not know the content: no outcome may depend on it
     only_own_changes: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
@@ -91,13 +91,13 @@ class Facts(msgspec.Struct, frozen=True):
         """The version that a change is made against; without a base, the present one."""
         return self.base.version if self.base is not None else self.version
 
-    def need_outlines(self, texts: Mapping[Digest, bytes]) -> Need | None:
+    def need_outlines(self, texts: Mapping[Digest, Content]) -> Need | None:
         """What asks for the outlines of these contents; None if all are at hand."""
         lacking = {digest: data for digest, data in texts.items() if digest not in self.outlines}
-        sources = tuple(Source(self.path, digest, data) for digest, data in lacking.items())
+        sources = tuple(Source(self.path, digest, data) for digest, data in lacking.items() if isinstance(data, bytes))
         return Need(outlines=sources) if sources else None
 
-    def conflict(self, proposed: bytes | None, regions: Sequence[Region] = (), why: str = "") -> ConflictOutcome:
+    def conflict(self, proposed: Content | None, regions: Sequence[Region] = (), why: str = "") -> ConflictOutcome:
         """The outcome of a change that does not fit what the path holds."""
         return ConflictOutcome(
             path=self.path,
@@ -125,9 +125,9 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class NewContent(msgspec.Struct, frozen=True):
-    """A content that a change brings."""
+    """A content that a change brings; a large one is kept already."""
 
-    data: bytes
+    data: Content
     document: Document | None = None  # what decoding `data` is sure to give
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -158,7 +158,7 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     base: Digest | None
     base_version: Seq | None
-    proposed: bytes | None  # None: the proposal is to remove the file
+    proposed: Content | None  # None: the proposal is to remove the file
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
     regions: tuple[Region, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
@@ -190,7 +190,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
 def written(
     path: WorkspacePath,
     held: Held | None,
-    data: bytes,
+    data: Content,
     before: Document | None,
     after: Document | None,
     *,

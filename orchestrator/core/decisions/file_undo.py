@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from orchestrator.core.content import Rung
+from orchestrator.core.content import Content, Rung
 from orchestrator.core.decisions.decision import Base, ConflictOutcome, Facts, Held, Need, Source
 from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
 from orchestrator.core.decisions.rebase import rebase
@@ -187,7 +187,7 @@ class FileUndo:
         changed = oldest.mode_before is not None and newest.mode_after == now.mode
         return oldest.mode_before if changed and oldest.mode_before is not None else now.mode
 
-    def _content(self, digest: Digest) -> bytes | None:
+    def _content(self, digest: Digest) -> Content | None:
         data = self._any.contents.get(digest)
         if data is None:
             self.missing.append(digest)

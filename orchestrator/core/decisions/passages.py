@@ -7,13 +7,14 @@ from typing import Protocol
 
 import msgspec
 
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LargeContent, LineRange
 from orchestrator.core.decisions.decision import Base, Facts, Held, Need
 from orchestrator.core.errors import (
     BinaryFile,
     CallerError,
     ExpectMismatch,
     FileNotFound,
+    FileTooLarge,
     SearchAmbiguous,
     SearchNotFound,
 )
@@ -95,7 +96,14 @@ def _before(locate: Locate, old: Document, current: Document, facts: Facts, base
 
 
 def text_of(held: Held, path: WorkspacePath) -> Document:
-    """What a path holds, as text. Raises BinaryFile."""
+    """What a path holds, as text. Raises BinaryFile, FileTooLarge."""
+    if isinstance(held.data, LargeContent):
+        raise FileTooLarge(
+            path,
+            f"it has {held.data.size} bytes, too many to change passages of it",
+            hint="It can be read in parts, searched, moved, deleted, and replaced as a whole, with its base. A person "
+            "can raise limits.in_memory_bytes in the policy.",
+        )
     document = held.document or decode(held.data)
     if document is None:
         raise BinaryFile(

@@ -14,17 +14,12 @@ from functools import partial
 
 from orchestrator.core.change import Fit
 from orchestrator.core.conflicts.sides import spanned
-from orchestrator.core.content import RUNGS, LineHunk, Rung, ThreeWay, digest_of
+from orchestrator.core.content import RUNGS, Content, LargeContent, LineHunk, Rung, ThreeWay, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, written
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
-from orchestrator.core.errors import (
-    BaseRequired,
-    CharacterNotEncodable,
-    NothingToChange,
-    StaleBase,
-)
+from orchestrator.core.errors import BaseRequired, CharacterNotEncodable, FileTooLarge, NothingToChange, StaleBase
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.charsets import named
 from orchestrator.core.text.encoding import (
@@ -135,6 +130,8 @@ def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
         data = encode(after)
     known = reads_back(after, data)
     if before is None and at_end:
+        if isinstance(held.data, LargeContent):
+            raise FileTooLarge(facts.path, f"it has {held.data.size} bytes, too many to add to it")
         data, known = held.data + data, False
     fit = Fit(base=facts.base_version, on_seen_whole=not at_end)
     return written(facts.path, held, data, before, after, document=after if known else None, fit=fit)
@@ -189,7 +186,7 @@ def _merged(
     merged = merge_automatically(lines, path=facts.path, rules=rules)
     if not rules or (isinstance(merged, AutomaticMerge) and merged.beyond is None) or language_of(facts.path) is None:
         return merged
-    texts = [_encoded(old, facts.path), held.data, _encoded(new, facts.path)]
+    texts: list[Content] = [_encoded(old, facts.path), held.data, _encoded(new, facts.path)]
     digests = [digest_of(data) for data in texts]
     if (needed := facts.need_outlines(dict(zip(digests, texts, strict=True)))) is not None:
         return needed

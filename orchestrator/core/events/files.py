@@ -22,7 +22,7 @@ class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     path: WorkspacePath
     version: Seq
     ranges: FromContent[tuple[LineRange, ...]]
-    total_lines: FromContent[int]
+    total_lines: FromContent[int]  # of a large file whose lines are not counted: more than were shown
     cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
@@ -47,6 +47,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     approval: Seq | None = None  # the granted request that let it be shown
     hidden: FromContent[tuple[HiddenSecret, ...]] = ()  # secrets in these lines that were not shown
     known_from: Seq | None = None  # of a delta: lines of `seen` that it had seen so in that version were not shown
+    from_end: FromContent[LineRange | None] = None  # the lines, where they are counted from the end: -1 is the last
 
 
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):

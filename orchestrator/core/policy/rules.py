@@ -126,6 +126,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     approval_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # how long an approval waits before it expires
     granted_read_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3600  # how long a granted read may be done
+    in_memory_bytes: Annotated[int, Meta(ge=1 << 18, le=1 << 29)] = 50 * 1024 * 1024  # larger files are read by pieces
+    change_bytes: Annotated[int, Meta(ge=1 << 18, le=1 << 40)] = 1 << 30  # the largest file that is changed or hashed
 
 
 class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

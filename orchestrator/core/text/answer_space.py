@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,8 @@ PER_TOKEN = 8
 """Units of `weight` in one token."""
 MAX_LINE = 1_000
 """Characters of one line that are shown."""
+
+NOTHING_BEYOND: Mapping[int, int] = {}
 
 FRAME_BYTES, FRAME_LINES = 600, 8
 """Of an answer around what it shows: its head, the markers, how to go on."""
@@ -92,19 +94,24 @@ def estimate_tokens(text: str) -> int:
 
 
 def render(
-    lines: Sequence[str], first: int, *, numbers: bool = True, max_line: int = MAX_LINE
+    lines: Sequence[str],
+    first: int,
+    *,
+    numbers: bool = True,
+    max_line: int = MAX_LINE,
+    beyond: Mapping[int, int] = NOTHING_BEYOND,
 ) -> tuple[str, tuple[int, ...]]:
-    r"""Write lines out for a reader; `first` is the 1-based number of the first of them.
+    r"""Write lines out for a reader; `first` is the number of the first of them.
 
     Each line is ended by `\n`, and with `numbers` begins with its number, right-aligned in six
     columns, and a tab. Of a line over `max_line` characters the first `max_line` are shown, then
-    how many were left out. Returns the text and the numbers of the lines that were cut.
-    Cost: O(characters shown).
+    how many were left out; `beyond`: by place in `lines`, how many it has that are not at hand.
+    Returns the text and the numbers of the lines that were cut. Cost: O(characters shown).
     """
     cut: tuple[int, ...] = ()
-    if max(map(len, lines), default=0) > max_line:
-        cut = tuple(number for number, line in enumerate(lines, first) if len(line) > max_line)
-        lines = [_cut(line, max_line) for line in lines]
+    if beyond or max(map(len, lines), default=0) > max_line:
+        cut = tuple(first + at for at, line in enumerate(lines) if len(line) > max_line or at in beyond)
+        lines = [_cut(line, max_line, beyond.get(at, 0)) for at, line in enumerate(lines)]
     if not numbers:
         return "".join([f"{line}\n" for line in lines]), cut
     return "".join([f"{number:>6}\t{line}\n" for number, line in enumerate(lines, first)]), cut
@@ -142,6 +149,6 @@ def fit(
     return max(end, start - 1)
 
 
-def _cut(line: str, max_line: int) -> str:
-    more = len(line) - max_line
+def _cut(line: str, max_line: int, beyond: int = 0) -> str:
+    more = max(0, len(line) - max_line) + beyond
     return line if more <= 0 else f"{line[:max_line]} … [{more} characters left out]"

@@ -16,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.text.charsets import (
     DOUBT,
     LEGACY,
@@ -137,8 +138,8 @@ class Edit(msgspec.Struct, frozen=True):
     final_newline: bool | None = None
 
 
-def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:  # noqa: PLR0911  # one return for each way that a text may be encoded
-    """Read a file's bytes; None for a binary file.
+def decode(data: Content, *, written: str | None = None, like: str | None = None) -> Document | None:  # noqa: PLR0911  # one return for each way that a text may be encoded
+    """Read a file's bytes; None for a binary file, and for one that stays out of memory.
 
     A byte order mark says it, and then no byte of UTF-16 may be damaged; a NUL in the first `SNIFFED_BYTES` makes it
     binary; then `written`, the encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an
@@ -148,6 +149,8 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     bytes of over `MOST_DOUBTED_BYTES` that would be in doubt are binary.
     Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
+    if isinstance(data, LargeContent):
+        return None
     mark = marked(data)
     if mark in ("utf-16-le", "utf-16-be"):
         wide = holds(data[2:], mark)

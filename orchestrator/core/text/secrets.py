@@ -32,6 +32,9 @@ def kinds() -> tuple[str, ...]:
 MOST_KEY_LINES: Final = 400
 """A key whose last line is further away than this has lost it; its lines are known by their base64 alone."""
 
+MOST_KEY_BYTES: Final = 32 * 1024
+"""Of as many lines of a key."""
+
 _RUN = 3
 """So many full lines of base64 in a row, mixed in case, are taken for a key whose head is not in sight."""
 
@@ -46,6 +49,10 @@ _OPEN = re.compile(r"-----BEGIN [A-Z0-9 ]{1,60}-----")
 _KEY_LINE = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _KEY_TAIL = re.compile(r"""[\s"'#*/+-]{0,40}[A-Za-z0-9+/]{1,76}={0,2}(?:\\n)?[\s"',;+\\]{0,12}\Z""")
 _FULL = re.compile(rf"[A-Za-z0-9+/]{{{_FULL_LINE}}}")
+_ONLY_BASE64 = bytes(
+    ord("A") if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "+/") else 0 for byte in range(256)
+)
+"""What tells runs of base64 from all else."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}+={0,2}")
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -96,6 +103,11 @@ def _expressions(level: Level) -> tuple[tuple[str, re.Pattern[str]], ...]:
 @cache
 def _near(level: Level) -> tuple[tuple[int, re.Pattern[str]], ...]:
     return tuple((rank, re.compile(rule.near)) for rank, rule in enumerate(secret_rules(level)) if rule.near)
+
+
+def may_hold_key(data: bytes) -> bool:
+    """Whether bytes, of any encoding in which ASCII is itself, may hold lines of keys. Cost: O(len(data)), 1 GB/s."""
+    return any(head.encode() in data for head in _HEADS) or b"A" * _FULL_LINE in data.translate(_ONLY_BASE64)
 
 
 class Glance:

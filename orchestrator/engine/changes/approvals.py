@@ -33,7 +33,7 @@ from orchestrator.engine.changes.conflict_recorder import found_of
 from orchestrator.engine.changes.effects import new_blobs
 from orchestrator.engine.changes.pipeline import ChangePipeline, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
-from orchestrator.engine.external.observer import required
+from orchestrator.engine.external.observer import required_content
 from orchestrator.engine.grants import GrantService, stream_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
@@ -173,10 +173,10 @@ class ApprovalService:
     async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
         facts = {}
         for item in approval.request.paths:
-            present = await self._pipeline.observer.refresh(item.path, content=True, changing=True)
+            present = await self._pipeline.observer.keep(item.path, changing=True)
             held = None
             if present.stat is not None and not item.directory:
-                _, digest, data = required(present)
+                _, digest, data = required_content(present)
                 held = Held(data, digest, present.stat.mode)
             facts[item.path] = Facts(item.path, held, present.entry.version if present.entry else None)
         return facts

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 import msgspec
 
 from orchestrator.core.change import PathChange, PermissionCheck, UnseenChange
-from orchestrator.core.content import RUNGS
+from orchestrator.core.content import RUNGS, Content
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
@@ -92,7 +92,7 @@ class ChangeRules:
         asks += [
             NeedApproval(RULE, f"{change.path} is a git configuration, which makes git run programs")
             for change in plan.paths
-            if change.after is not None and is_git_config(change.path, _content(plan, change, facts))
+            if change.after is not None and _is_git_config(change.path, _content(plan, change, facts))
         ]
         return tuple(asks)
 
@@ -111,7 +111,12 @@ def _coming(paths: Sequence[PathChange]) -> list[WorkspacePath]:
     return [change.path for change in paths if change.present]
 
 
-def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> bytes:
+def _is_git_config(path: WorkspacePath, data: Content) -> bool:
+    """As `is_git_config`; what is too large to be looked through counts as the worst that it may hold."""
+    return is_git_config(path, data if isinstance(data, bytes) else b"[core]")
+
+
+def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> Content:
     """What will be there; a rename brings the content of its source."""
     if (content := plan.content(change)) is not None:
         return content.data

@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance
-from orchestrator.core.content import LineHunk, LineRange, digest_of
+from orchestrator.core.content import LargeContent, LineHunk, LineRange, digest_of
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import ParameterInvalid
@@ -99,13 +99,13 @@ class ConflictRecorder:
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
         events = (NewEvent(f"conflict:{outcome.path}", found), *seen)
-        blobs = ((proposed, outcome.proposed),) if proposed is not None and outcome.proposed is not None else ()
+        blobs = ((proposed, outcome.proposed),) if proposed and isinstance(outcome.proposed, bytes) else ()
         recorded = await self._s.journal.append(AppendBatch(events, origin, blobs))
         return recorded[0].seq, False
 
     async def _current_lines(self, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
-        if here.held is None or here.version is None or not outcome.regions:
+        if here.held is None or here.version is None or not outcome.regions or isinstance(here.held.data, LargeContent):
             return None
         document = await self._s.contents.text(here.held.digest, here.held.data)
         if document is None:

@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import digest_of
+from orchestrator.core.content import Content, digest_of
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
@@ -33,11 +33,9 @@ from orchestrator.engine.changes.write_batch import (
     remove_emptied,
     touching,
 )
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
-from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
-
-Blobs = tuple[tuple[Digest, bytes], ...]
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import AppendBatch, Journal, NewContents, NewEvent, StagedContent, StreamMoved
+from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat, Streamed
 
 
 class Effects:
@@ -103,7 +101,8 @@ class Effects:
         applied = intended.outcome(number, paths, warnings=batch.warnings)
         recorded = await self._outcome(plan, applied, origin)
         for digest, content in plan.contents.items():
-            self._s.contents.put(digest, content.data, content.document)
+            if isinstance(content.data, bytes):
+                self._s.contents.put(digest, content.data, content.document)
         if len(batch.changes) > 1 and not emptying:
             # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
             await self._s.background.log_failures(partial(self._finish, batch, number))
@@ -134,7 +133,7 @@ class Effects:
             raise refused
         return recorded[0].seq, failed[0] if failed else None
 
-    async def _outcome(self, plan: Apply, event: Event, origin: Origin, blobs: Blobs = ()) -> Recorded:
+    async def _outcome(self, plan: Apply, event: Event, origin: Origin, blobs: NewContents = ()) -> Recorded:
         """Close an intent. If that can't be committed the intent stays open, and writing stops.
 
         On a full disk the journal writes it by itself when there is space again; else recovery does.
@@ -163,7 +162,7 @@ class Effects:
         """Another program's content stays where it is; all bytes that were met are kept."""
         self._s.must_reread.update(item.path for item in displaced)
         paths: list[DivergedPath] = []
-        blobs: list[tuple[Digest, bytes]] = []
+        blobs: list[tuple[Digest, bytes | StagedContent]] = []
         for item in displaced:
             left = tuple((digest_of(data), data) for data in item.unexpected)
             found = await self._found(item.path)
@@ -171,10 +170,11 @@ class Effects:
             blobs += (*found, *left)
         await self._outcome(plan, ChangeDiverged(change=number, paths=tuple(paths)), origin, tuple(blobs))
 
-    async def _found(self, path: WorkspacePath) -> Blobs:
+    async def _found(self, path: WorkspacePath) -> NewContents:
         """The content at a path, if that is a file that can be read."""
         try:
-            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+            most = self._s.permissions.policy.limits.change_bytes
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=most))
         except PathError:
             return ()
         return ((read.digest, read.data),)
@@ -219,7 +219,7 @@ class Effects:
         entry = self._s.state.registry.get(change.path)
         return disk_change(
             msgspec.structs.replace(change, temp=temp),
-            content.data if content is not None else None,
+            written_from(self._s.journal, content.data) if content is not None else None,
             parents=self._missing(ancestors(change.path)) if change.before is None else (),
             signature=entry.signature if entry is not None and entry.digest == change.before else None,
         )
@@ -230,7 +230,9 @@ class Effects:
     def _missing(self, above: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
         return tuple(parent for parent in above if self._s.workspace.stat(parent) is None)
 
-    def _unit(self, plan: Apply, event: Event, origin: Origin, blobs: Blobs, *, closes: bool = False) -> AppendBatch:
+    def _unit(
+        self, plan: Apply, event: Event, origin: Origin, blobs: NewContents, *, closes: bool = False
+    ) -> AppendBatch:
         stream = f"file:{plan.paths[0].path}"
         expected = self._s.journal.stream_version(stream)
         return AppendBatch((NewEvent(stream, event, expected),), origin, blobs, closes=closes)
@@ -243,9 +245,15 @@ TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
 
 
-def new_blobs(plan: Apply) -> Blobs:
-    """The contents that a plan brings."""
-    return tuple((digest, content.data) for digest, content in plan.contents.items())
+def new_blobs(plan: Apply) -> NewContents:
+    """The contents that a plan brings, but for large ones, which are kept."""
+    contents = ((digest, content.data) for digest, content in plan.contents.items())
+    return tuple((digest, data) for digest, data in contents if isinstance(data, bytes))
+
+
+def written_from(journal: Journal, data: Content) -> bytes | Streamed:
+    """What is written to the disk of a content."""
+    return data if isinstance(data, bytes) else Streamed(data.size, partial(journal.blocks, data))
 
 
 def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:

@@ -24,7 +24,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.engine.caller import Caller, ChangeRequest
-from orchestrator.engine.external.observer import CurrentFile, Observer, required
+from orchestrator.engine.external.observer import CurrentFile, Observer, required_content
 from orchestrator.engine.services import Services
 
 SLICE = 20
@@ -52,7 +52,7 @@ class FactFinder:
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             try:
-                present = await self._observer.refresh(path, content=True)
+                present = await self._observer.keep(path)
                 held = await self._held(present)
             except PathError as error:
                 if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
@@ -77,8 +77,9 @@ class FactFinder:
     async def _held(self, present: CurrentFile) -> Held | None:
         if present.stat is None:
             return None
-        _, digest, data = required(present)
-        return Held(data, digest, present.stat.mode, await self._s.contents.text(digest, data))
+        _, digest, data = required_content(present)
+        document = await self._s.contents.text(digest, data) if isinstance(data, bytes) else None
+        return Held(data, digest, present.stat.mode, document)
 
     async def _alone(self, wanted: ChangeRequest, path: WorkspacePath, base: Base, held: Held) -> bool:
         """Whether the caller made all of the last changes, since the base."""

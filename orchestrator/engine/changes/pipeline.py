@@ -13,6 +13,7 @@ from anyio import to_thread
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.conflicts.resolution import ConflictClosed, held_for_review
+from orchestrator.core.content import Content
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
@@ -177,7 +178,7 @@ class ChangePipeline:
                 outcome = command.decide(facts)
             if not isinstance(outcome, Need):
                 return outcome
-            fetched: dict[Digest, bytes] = {}
+            fetched: dict[Digest, Content] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
             parsed = await self._outlines(outcome.outlines)
@@ -217,7 +218,7 @@ class ChangePipeline:
         for path, here in facts.items():
             if here.held is None or not self._s.permissions.hidden_from_all(path):
                 continue
-            present = await self.observer.refresh(path, content=True, changing=True)
+            present = await self.observer.keep(path, changing=True)
             if present.entry is None or present.entry.digest != here.held.digest:
                 return False
         return True

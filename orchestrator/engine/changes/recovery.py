@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 
 import msgspec
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import digest_of
+from orchestrator.core.content import LargeContent, digest_of
 from orchestrator.core.decisions.recovery_verdict import RollForward, SwapBack, Undo, Verdict, judge
-from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
-from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, DivergedPath
+from orchestrator.core.errors import FileBusy, FileNotFound, FileTooLarge, NotADirectory, PathError
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    DivergedPath,
+    OrphanContentKept,
+)
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.engine.changes.effects import orphans, written
+from orchestrator.engine.changes.effects import orphans, written, written_from
 from orchestrator.engine.changes.write_batch import (
     RollbackIncomplete,
     WriteBatch,
@@ -24,12 +33,15 @@ from orchestrator.engine.changes.write_batch import (
     touching,
 )
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import AppendBatch, NewEvent
-from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import AppendBatch, NewContents, NewEvent, StagedContent
+from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, blocks_of
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
+
+
+ANY_BYTES = 1 << 62
 
 
 class OnDisk(msgspec.Struct, frozen=True):
@@ -38,6 +50,7 @@ class OnDisk(msgspec.Struct, frozen=True):
     digest: Digest | None
     stat: FileStat | None = None
     data: bytes | None = None
+    large: bool = False  # and so not at hand
 
 
 ABSENT = OnDisk(None)
@@ -100,7 +113,7 @@ class Recovery:
         """Some of the files have changed: do the rest, save where there is another program's content."""
         stats: dict[WorkspacePath, FileStat | None] = {}
         diverged: list[DivergedPath] = []
-        kept: list[tuple[Digest, bytes]] = []
+        kept: list[tuple[Digest, bytes | StagedContent]] = []
         for item in found:
             on_disk = item.on_disk
             match item.verdict:
@@ -140,11 +153,12 @@ class Recovery:
         """Do one path's part of a change again; None where it does not fit any more."""
         data = None
         if item.after is not None and not item.renamed:
-            data = await self._s.journal.blob(item.after)
+            data = await self._s.contents.find(item.after)
             if data is None:
                 return None
+        writes = written_from(self._s.journal, data) if data is not None else None
         change = disk_change(
-            item, data, parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/"))
+            item, writes, parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/"))
         )
         batch = WriteBatch(self._s.workspace, (change,))
         try:
@@ -196,13 +210,25 @@ class Recovery:
         paths = tuple(written(item, stats.get(item.path), registry.get(item.path)) for item in done)
         return intent.outcome(change, paths, recovered=True)
 
-    async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
+    async def _diverged(self, found: Found) -> tuple[DivergedPath, NewContents]:
         """Neither before nor after is there: it is left alone, and all bytes are kept."""
         in_temp = await self._read(found.temp) if found.temp is not None else ABSENT
-        here = found.on_disk
-        kept = tuple((digest_of(item.data), item.data) for item in (here, in_temp) if item.data is not None)
-        digests = [item.digest if item.data is not None else None for item in (here, in_temp)]
-        return DivergedPath(found.item.path, *digests), kept
+        kept: list[tuple[Digest, bytes | StagedContent]] = []
+        digests: list[Digest | None] = []
+        for path, item in ((found.item.path, found.on_disk), (found.temp, in_temp)):
+            data = await self._staged(path) if item.large and path is not None else item.data
+            digests.append(digest_of(data) if isinstance(data, bytes) else data.digest if data is not None else None)
+            kept += [(digests[-1], data)] if data is not None and digests[-1] is not None else []
+        return DivergedPath(found.item.path, *digests), tuple(kept)
+
+    async def _staged(self, path: WorkspacePath) -> StagedContent | None:
+        """A large content, packed for the journal; None if it can't be read, or another program keeps writing to it."""
+        try:
+            with closing(self._s.workspace.pieces(path)) as pieces:
+                size = pieces.stat.signature.size
+                return await to_thread.run_sync(self._s.journal.stage, blocks_of(pieces), size)
+        except PathError:
+            return None
 
     async def _look(self, path: WorkspacePath) -> None:
         """Let the journal say what is there. What can't be read is looked at again when it is asked for."""
@@ -211,7 +237,7 @@ class Recovery:
         except PathError:
             return
 
-    async def _outcome(self, recorded: Recorded, *events: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
+    async def _outcome(self, recorded: Recorded, *events: Event, blobs: NewContents = ()) -> None:
         origin = msgspec.structs.replace(recorded.origin, cause=recorded.seq, call=None, client_call_id=None)
         expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
@@ -224,13 +250,44 @@ class Recovery:
         """
         if temp is None:
             return
+        most = self._s.permissions.policy.limits.in_memory_bytes
         try:
-            held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
+            held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp, most=most))
+        except FileTooLarge:
+            await self._sweep_large(temp, change)
+            return
         except PathError:
             return
         if held is not None and held.data and not await self._known(change, held):
             await self._s.journal.append(orphans(temp, (held.data,), change))
         await self._s.workspace.off_loop(partial(self._s.workspace.unlink_temp, temp))
+
+    async def _sweep_large(self, temp: WorkspacePath, change: Seq | None) -> None:
+        """The same of a leftover that is looked at piece by piece."""
+        if not await self._is_partial_large(change, temp):
+            staged = await self._staged(temp)
+            if staged is None:
+                return
+            event = OrphanContentKept(path=temp, digest=staged.digest, size=staged.size, change=change)
+            new = (NewEvent(f"stray:{temp}", event),)
+            if await self._s.journal.has_blob(staged.digest):
+                self._s.journal.discard(staged)
+            else:
+                await self._s.journal.append(AppendBatch(new, Origin(cause=change), ((staged.digest, staged),)))
+        await self._s.workspace.off_loop(partial(self._s.workspace.unlink_temp, temp))
+
+    async def _is_partial_large(self, change: Seq | None, temp: WorkspacePath) -> bool:
+        """Whether a large leftover is the beginning of what the change was about to write."""
+        intent = await self._s.notes.event(change, ChangeIntended)
+        for item in intent.paths if intent is not None else ():
+            after = await self._s.contents.find(item.after) if item.after is not None else None
+            if after is None or isinstance(after, bytes):
+                continue
+            with closing(self._s.workspace.pieces(temp)) as pieces:
+                size = pieces.stat.signature.size
+                if await to_thread.run_sync(_begins, self._s.journal.blocks(after), pieces.read, size):
+                    return True
+        return False
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:
         return await self._s.journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
@@ -240,16 +297,39 @@ class Recovery:
         intent = await self._s.notes.event(change, ChangeIntended)
         for item in intent.paths if intent is not None else ():
             if item.after is not None:
-                after = await self._s.journal.blob(item.after)
-                if after is not None and after.startswith(data):
+                after = await self._s.contents.find(item.after)
+                if isinstance(after, LargeContent):
+                    begins = partial(_begins, self._s.journal.blocks(after), lambda at, count: data[at : at + count])
+                    if await to_thread.run_sync(begins, len(data)):
+                        return True
+                elif after is not None and after.startswith(data):
                     return True
         return False
 
     async def _read(self, path: WorkspacePath) -> OnDisk:
+        limits = self._s.permissions.policy.limits
         try:
-            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=limits.in_memory_bytes))
+        except FileTooLarge:
+            try:
+                digest, stat = await to_thread.run_sync(partial(self._s.workspace.hash, path, most=ANY_BYTES))
+            except PathError:
+                return OnDisk(UNREADABLE, self._s.workspace.stat(path))
+            return OnDisk(digest, stat, large=True)
         except FileNotFound:
             return ABSENT
         except PathError:
             return OnDisk(UNREADABLE, self._s.workspace.stat(path))
         return OnDisk(read.digest, read.stat, read.data)
+
+
+def _begins(blocks: Iterator[bytes], read: Callable[[int, int], bytes], size: int) -> bool:
+    """Whether a content begins with so many bytes, as `read` gives them from an offset on. Blocking."""
+    at = 0
+    for block in blocks:
+        if read(at, min(len(block), size - at)) != block[: size - at]:
+            return False
+        at += len(block)
+        if at >= size:
+            return True
+    return at == size

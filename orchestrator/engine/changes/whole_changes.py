@@ -10,6 +10,7 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
+from orchestrator.core.content import LargeContent
 from orchestrator.core.decisions.decision import Apply, NewContent
 from orchestrator.core.errors import ParameterInvalid, TextTooCostly
 from orchestrator.core.events.conflicts import ApprovalRequested
@@ -93,7 +94,7 @@ class WholeChanges:
         actions = " and ".join(dict.fromkeys(check.action for check in request.permissions))
         text = f"{actions} {quoted(item.path)}"
         if item.after is not None and request.read_version:
-            data = await self._s.contents.get(item.after)
+            data = await self._s.contents.find(item.after)
             size = f"{len(data)} bytes, " if data is not None else ""
             text += f" as it is at {show(request.read_version)}: {size}{item.after}"
         return f"{text}\n"
@@ -102,6 +103,8 @@ class WholeChanges:
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent] = NOTHING
     ) -> tuple[str, bool]:
         """One file, which held `before`, and whether that shows all. `contents`: those that are not kept yet."""
+        if (summary := await self._of_large(item, before, contents)) is not None:
+            return summary, True
         source = item.moved_from or item.path
         old = await self._state(source, before, item, contents)
         new = await self._state(item.path, item.after, item, contents, item.mode)
@@ -116,6 +119,23 @@ class WholeChanges:
         except TextTooCostly:
             return await to_thread.run_sync(partial(whole_patch, old, new, compared=False)), True
 
+    async def _of_large(
+        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
+    ) -> str | None:
+        """The sizes and hashes of both sides, where one stays out of memory; None where both can be written out."""
+        sides: list[str] = []
+        large = False
+        for name, digest in (("before", before), ("after", item.after)):
+            planned = contents.get(digest) if digest is not None else None
+            data = planned.data if planned is not None else await self._s.contents.find(digest) if digest else None
+            large = large or isinstance(data, LargeContent)
+            size = "not kept" if data is None else f"{len(data)} bytes"
+            sides.append(f"# {name}: {f'{digest}, {size}' if digest is not None else 'no file'}")
+        if not large:
+            return None
+        names = f"diff --git {quoted(f'a/{item.moved_from or item.path}')} {quoted(f'b/{item.path}')}"
+        return "\n".join((names, *sides, "# too large to be written out\n"))
+
     async def _state(
         self,
         path: WorkspacePath,
@@ -129,7 +149,7 @@ class WholeChanges:
             return None
         planned = contents.get(digest)
         data = planned.data if planned is not None else await self._s.contents.get(digest)
-        if data is None:
+        if data is None or isinstance(data, LargeContent):
             return None
         entry = self._s.state.registry.get(item.moved_from or item.path)
         if mode is None:

@@ -8,7 +8,7 @@ from orchestrator.core.change import Directories, PathChange
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError, WritesStopped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.workspace import AtomicWrite, ChangedMeanwhile, DiskChange, FileStat, Workspace
+from orchestrator.ports.workspace import AtomicWrite, ChangedMeanwhile, DiskChange, FileStat, Streamed, Workspace
 
 
 class RollbackIncomplete(Exception):
@@ -96,7 +96,7 @@ def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
 
 def disk_change(
     change: PathChange,
-    data: bytes | None,
+    data: bytes | Streamed | None,
     *,
     parents: tuple[WorkspacePath, ...],
     signature: Signature | None = None,

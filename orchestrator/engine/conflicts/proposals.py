@@ -181,7 +181,7 @@ class Proposals:
         current = conflict.found.sides.current
         if review.proposal is None:
             raise ProposalUnfit("review_reply_invalid", f"{review.reviewer} proposes nothing")
-        data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
+        data = await self._s.contents.need_bytes(review.proposal, f"what {review.reviewer} proposes")
         if review.current == current:
             return data
         old, now = await side(self._s.contents, review.current), await side(self._s.contents, current)

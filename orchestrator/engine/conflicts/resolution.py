@@ -21,6 +21,7 @@ from orchestrator.core.conflicts.resolution import (
     sides_at,
 )
 from orchestrator.core.conflicts.sides import GapConflict
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.decisions.rebase import not_encodable
 from orchestrator.core.errors import CallerError, NotPermitted, ParameterInvalid, StaleBase, VersionUnknown
@@ -69,7 +70,9 @@ class ConflictResolver:
                 command = msgspec.structs.replace(await self._command(conflict, params), reviews=agent)
             except NotEncodable as error:
                 raise not_encodable(error, conflict.found.path) from error
-            if agent and command.chosen is not None:
+            if agent and isinstance(command.chosen, LargeContent):
+                raise ProposalRefused("a content of this size is for a person to choose", details={"why": "not_text"})
+            if agent and isinstance(command.chosen, bytes):
                 try:
                     await self._proposals.check(conflict, command.chosen)
                 except ProposalUnfit as error:
@@ -182,7 +185,7 @@ class ConflictResolver:
         strict = replaces_whole(sides, await sides_of(self._s.contents, sides))
         return Resolve(path=path, current=sides.current, chosen=await self._proposed(conflict), strict=strict)
 
-    async def _proposed(self, conflict: Conflict) -> bytes | None:
+    async def _proposed(self, conflict: Conflict) -> Content | None:
         proposed = conflict.found.sides.proposed
         if proposed is None:
             return None

@@ -235,7 +235,7 @@ class Reviewing:
             return
         conflict, review = found
         try:
-            data = await self._s.contents.need(proposal, f"what {review.reviewer} proposes")
+            data = await self._s.contents.need_bytes(proposal, f"what {review.reviewer} proposes")
             await self._proposals.check(conflict, data)
             found = self._find(seq, number)
             if found is None or found[1].state != "answered":

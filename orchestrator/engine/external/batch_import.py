@@ -22,9 +22,9 @@ from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.observer import MetFile, Observer
 from orchestrator.engine.names import Names
 from orchestrator.engine.paths import Walker
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import NewEvent, StreamMoved
+from orchestrator.ports.journal import NewEvent, StagedContent, StreamMoved
 from orchestrator.ports.workspace import FileStat, Hints, Scanned, ScanResult
 
 ENTRIES = 500
@@ -197,12 +197,13 @@ class BatchImporter:
                 sizes.add(entry.signature.size)
         known = {content for _, content in gone}
         came: list[tuple[WorkspacePath, str]] = []
+        limits = self._s.permissions.policy.limits
         for path, stat in suspects.items():
             if stat is not None and stat.signature.size in sizes:
                 with suppress(PathError):
                     content = _identity(stat.signature)
                     if content not in known:
-                        content = self._s.workspace.read(path, most=MAX_FILE_BYTES).digest
+                        content = self._s.workspace.hash(path, most=limits.change_bytes)[0]
                     entry = self._s.state.registry.get(path)
                     if entry is None or entry.digest != content:
                         came.append((path, content))
@@ -227,7 +228,7 @@ class BatchImporter:
     async def _append(self, chunk: tuple[WorkspacePath, ...], sources: Renames, targets: Renames) -> None:
         external: list[NewEvent] = []
         found: list[FoundFile] = []
-        blobs: dict[Digest, bytes] = {}
+        blobs: dict[Digest, bytes | StagedContent] = {}
         ours = self._intended()
         for item in await to_thread.run_sync(self._meet, chunk):
             path = item.path
@@ -267,7 +268,7 @@ class BatchImporter:
         hidden = self._s.permissions.hidden_from_all(path)
         if self._observer.unhashable(path, stat, hidden=hidden):
             return MetFile(path, stat)
-        read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
+        read = self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes)
         return self._observer.met(path, read, hidden=hidden, keep=self._keeps(path, read.stat))
 
     def _intended(self) -> frozenset[tuple[WorkspacePath, Digest]]:

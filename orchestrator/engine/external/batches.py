@@ -10,15 +10,13 @@ from orchestrator.core.errors import RevertImpossible
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.codec import tag_of, tags_with
 from orchestrator.core.events.files import ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewEvent
+from orchestrator.ports.journal import AppendBatch, EventFilter, Journal, NewContents, NewEvent
 
 STREAM = "external"
 
 _TAGS = (*tags_with("external"), tag_of(ExternalBatchOpened), tag_of(ExternalBatchClosed))
-
-Blobs = tuple[tuple[Digest, bytes], ...]
 
 
 class ExternalBatch:
@@ -34,7 +32,7 @@ class ExternalBatch:
         self._closed = False
         self._turn = anyio.Lock()
 
-    async def append(self, events: tuple[NewEvent, ...], blobs: Blobs, *, external: int) -> None:
+    async def append(self, events: tuple[NewEvent, ...], blobs: NewContents, *, external: int) -> None:
         """Append events, so many of them external changes; one call at a time, so none comes after the close."""
         async with self._turn:
             joins = external > 0 and not self._closed

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from functools import partial
 
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import FoundFile
+from orchestrator.core.content import Content, FoundFile, LargeContent
 from orchestrator.core.errors import (
+    ChangedWhileRead,
     DiskFull,
     FileNotFound,
+    FileTooLarge,
     NotAFile,
     NotARegularFile,
     OrchestratorError,
@@ -31,10 +34,10 @@ from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.engine.access import Access, ContentAccess
-from orchestrator.engine.external.batches import Blobs, ExternalBatch
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import AppendBatch, NewEvent, StreamMoved
-from orchestrator.ports.workspace import FileBytes, FileStat, Hints
+from orchestrator.engine.external.batches import ExternalBatch
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import AppendBatch, NewContents, NewEvent, StagedContent, StreamMoved
+from orchestrator.ports.workspace import FileBytes, FileStat, Hints, blocks_of
 
 TRIES = 8
 
@@ -51,8 +54,9 @@ class CurrentFile(msgspec.Struct, frozen=True):
     path: WorkspacePath
     stat: FileStat | None
     entry: FileEntry | None
-    data: bytes | None  # the content, if it was asked for and a file is there
+    data: Content | None  # the content, if it was asked for and a file is there
     unnoted: OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
+    large: bool = False  # a file that is read by pieces: without `keep`, `data` is None, and `entry` may have no digest
 
 
 class MetFile(msgspec.Struct, frozen=True):
@@ -61,10 +65,10 @@ class MetFile(msgspec.Struct, frozen=True):
     path: WorkspacePath
     stat: FileStat | None  # of a regular file
     digest: Digest | None = None  # None: nothing there, too large to hash, or hidden from all
-    data: bytes | None = None  # None: not kept
+    data: bytes | StagedContent | None = None  # None: not kept
 
     @property
-    def blobs(self) -> Blobs:
+    def blobs(self) -> NewContents:
         """What is kept with its event."""
         return ((self.digest, self.data),) if self.digest is not None and self.data is not None else ()
 
@@ -85,8 +89,16 @@ def warnings(present: CurrentFile) -> tuple[str, ...]:
 def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
     """The regular file that was asked for, with its content.
 
-    Raises FileNotFound, NotAFile, SymlinkRefused, NotARegularFile.
+    Raises FileNotFound, NotAFile, SymlinkRefused, NotARegularFile, FileTooLarge.
     """
+    entry, digest, data = required_content(present)
+    if isinstance(data, LargeContent):
+        raise FileTooLarge(present.path, f"it has {data.size} bytes, too many for this")
+    return entry, digest, data
+
+
+def required_content(present: CurrentFile) -> tuple[FileEntry, Digest, Content]:
+    """The same of a file that may be large, and was kept then."""
     path, stat, entry = present.path, present.stat, present.entry
     if stat is None:
         raise FileNotFound(path, "there is no such file")
@@ -94,6 +106,8 @@ def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
         raise NotAFile(path, "it is a directory", hint="Use list_files.")
     if stat.kind == "symlink":
         raise SymlinkRefused(path, "it is a symbolic link")
+    if present.large and present.data is None:
+        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, too many for this")
     if entry is None or entry.digest is None or present.data is None:
         raise NotARegularFile(path, "it is a device, socket or pipe")
     return entry, entry.digest, present.data
@@ -122,6 +136,66 @@ class Observer:
                 continue
         return await self._look(path, content=content, changing=changing)
 
+    async def keep(self, path: WorkspacePath, *, changing: bool = False) -> CurrentFile:
+        """As `refresh` with content; that of a large file is hashed and kept, piece by piece, as it is to be changed.
+
+        Raises FileTooLarge where policy lets no file of this size be changed, and as `refresh`.
+        """
+        for _ in range(TRIES):
+            present = await self.refresh(path, content=True, changing=changing)
+            if not present.large or present.stat is None or present.entry is None:
+                return present
+            kept = await self._keep(present, hidden=not changing and self._s.permissions.hidden_from_all(path))
+            if kept is not None:
+                return kept
+        raise ChangedWhileRead(path, "another program keeps writing to it")
+
+    async def _keep(self, present: CurrentFile, *, hidden: bool) -> CurrentFile | None:
+        """None where it is another one by now."""
+        path, entry, stat = present.path, present.entry, present.stat
+        most = self._s.permissions.policy.limits.change_bytes
+        if entry is None or stat is None:
+            return present
+        size = stat.signature.size
+        if size > most:
+            raise FileTooLarge(
+                path,
+                f"it has {size} bytes; policy lets files of {most} bytes be changed, moved or deleted",
+                hint="A person can do it outside, which is noted, or raise limits.change_bytes of the policy.",
+            )
+        if entry.digest is not None and (hidden or (entry.kept and await self._s.journal.has_blob(entry.digest))):
+            return msgspec.structs.replace(present, data=LargeContent(entry.digest, size))
+        if hidden:
+            digest, found = await to_thread.run_sync(partial(self._s.workspace.hash, path, most=most))
+            if found != stat:
+                return None
+            entry = msgspec.structs.replace(entry, digest=digest)
+            return msgspec.structs.replace(present, entry=entry, data=LargeContent(digest, size))
+        staged = await to_thread.run_sync(self._staged, path, stat)
+        if staged is None:
+            return None
+        try:
+            entry = await self._record(MetFile(path, stat, staged.digest, staged))
+        except StreamMoved:
+            return None
+        finally:
+            self._s.journal.discard(staged)
+        if entry.digest != staged.digest:
+            return None
+        self._s.must_reread.discard(path)
+        return msgspec.structs.replace(present, entry=entry, data=LargeContent(staged.digest, size))
+
+    def _staged(self, path: WorkspacePath, stat: FileStat) -> StagedContent | None:
+        """Blocking. The content of a file, packed for the journal; None if it is not the one any more."""
+        with closing(self._s.workspace.pieces(path)) as pieces:
+            if pieces.stat != stat:
+                return None
+            staged = self._s.journal.stage(blocks_of(pieces), stat.signature.size)
+            if staged is not None and pieces.stat_now() != stat:
+                self._s.journal.discard(staged)
+                return None
+            return staged
+
     async def refresh_for_display(self, access: Access) -> CurrentFile:
         """As `refresh`, for answers that only show: they go on while the journal can take nothing.
 
@@ -143,7 +217,10 @@ class Observer:
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file" or not content:
             return CurrentFile(path, stat, None, None, why)
-        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
+        if self.is_large(stat):
+            entry = FileEntry(path, NO_VERSION, None, stat.signature, stat.mode, kept=False)
+            return CurrentFile(path, stat, entry, None, why, large=True)
+        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most))
         self._s.contents.put(read.digest, read.data)
         entry = FileEntry(path, NO_VERSION, read.digest, read.stat.signature, read.stat.mode, kept=False)
         return CurrentFile(path, read.stat, entry, read.data, why)
@@ -156,22 +233,36 @@ class Observer:
             if (event := self.judged(MetFile(path, None))) is not None:
                 await self.append((self.new(path, event),))
             return CurrentFile(path, stat, None, None)
-        unmoved = entry is not None and self.unmoved(entry, stat)
+        unmoved, large = entry is not None and self.unmoved(entry, stat), self.is_large(stat)
         if entry is not None and unmoved and entry.digest is not None:
             data = self._s.contents.cached(entry.digest)
             if data is not None and (entry.kept or hidden):
                 return CurrentFile(path, stat, entry, data)
-            if not content:
-                return CurrentFile(path, stat, entry, None)
-        elif not content and (unmoved or self.unhashable(path, stat, hidden=hidden)):
-            return CurrentFile(path, stat, entry if unmoved else await self._record(MetFile(path, stat)), None)
-        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
+            if not content or large:
+                return CurrentFile(path, stat, entry, None, large=large)
+        elif large or (not content and (unmoved or self.unhashable(path, stat, hidden=hidden))):
+            found = entry if unmoved else await self._record(MetFile(path, stat))
+            return CurrentFile(path, stat, found, None, large=large)
+        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most))
         found = await self._record(self.met(path, read, hidden=hidden))
         if hidden:
             found = msgspec.structs.replace(found, digest=read.digest)
         else:
             self._s.contents.put(read.digest, read.data)
         return CurrentFile(path, read.stat, found, read.data)
+
+    @property
+    def _most(self) -> int:
+        return self._s.permissions.policy.limits.in_memory_bytes
+
+    def is_large(self, stat: FileStat) -> bool:
+        """Whether a file is read by pieces."""
+        return stat.signature.size > self._most
+
+    def known_large(self, path: WorkspacePath) -> bool:
+        """Whether the file that the journal knows at a path is read by pieces."""
+        entry = self._s.state.registry.get(path)
+        return entry is not None and entry.signature is not None and entry.signature.size > self._most
 
     def unmoved(self, entry: FileEntry, stat: FileStat) -> bool:
         """Whether a file is the one that the registry knows, as far as its stat shows it."""
@@ -181,7 +272,7 @@ class Observer:
     def unhashable(self, path: WorkspacePath, stat: FileStat, *, hidden: bool) -> bool:
         """Whether the journal does not learn the hash of what is there."""
         entry = self._s.state.registry.get(path)
-        return stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None))
+        return self.is_large(stat) or (hidden and (entry is None or entry.digest is None))
 
     def met(self, path: WorkspacePath, read: FileBytes, *, hidden: bool, keep: bool = True) -> MetFile:
         """A file that was read. If it is `hidden`, the journal learns at most that it changed."""
@@ -278,7 +369,7 @@ class Observer:
         """For `append`: what was judged on the file's present state."""
         return NewEvent(f"file:{path}", event, self._s.journal.stream_version(f"file:{path}"))
 
-    async def append(self, events: tuple[NewEvent, ...], blobs: Blobs = ()) -> None:
+    async def append(self, events: tuple[NewEvent, ...], blobs: NewContents = ()) -> None:
         """Append what was met: external changes, then what was found; in a burst as a part of its group."""
         paths = [new.event.path for new in events if isinstance(new.event, ExternalChange)]
         if self._group is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from orchestrator.api import parameters as p
@@ -9,24 +11,27 @@ from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     BinaryFile,
+    ChangedWhileRead,
     OrchestratorError,
     ParameterInvalid,
     escaped,
 )
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
-from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
+from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import tags_of
 from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
+from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.deltas import Deltas, Present
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.reads.large_texts import TRIES, LargeTexts
+from orchestrator.engine.reads.windows import Asked, Window, Windows, first_part
+from orchestrator.engine.services import Services
 
 TYPES = {
     "file": "FileEntry",
@@ -54,12 +59,24 @@ class Shown(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class Excerpt(NamedTuple):
+    """Lines of a version; no digest: of a large file, which was not hashed."""
+
+    path: WorkspacePath
+    version: Seq
+    digest: Digest | None
+    window: Window
+    warnings: tuple[str, ...] = ()
+
+
 class Reader:
     """Shows content, and notes what was shown to whom."""
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
         self._deltas = Deltas(services)
+        self._large = LargeTexts(services)
+        self._windows = Windows(services.redaction, self._large)
 
     def size_at(self, raw_path: str) -> int | None:
         """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
@@ -74,13 +91,15 @@ class Reader:
         return stat.signature.size if stat is not None and stat.kind == "file" else None
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
-        end = params.end if params.end is not None else params.start + 199
-        if end < params.start:
-            raise ParameterInvalid("end", f"{end} is before start, {params.start}")
+        start, end = params.start, params.end
+        if end is None:
+            end = start + 199 if start > 0 else min(-1, start + 199)
+        if end < start and (start > 0) == (end > 0):
+            raise ParameterInvalid("end", f"{end} is before start, {start}")
         wanted = p.ReadFile(
             path=params.path,
-            start=max(1, params.start - params.context),
-            end=end + params.context,
+            start=max(1, start - params.context) if start > 0 else start - params.context,
+            end=end + params.context if end > 0 else min(-1, end + params.context),
             max_tokens=MOST_TOKENS,
             line_numbers=params.line_numbers,
             at=params.at,
@@ -90,46 +109,99 @@ class Reader:
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         path = self._s.paths.file(params.path)
+        if not params.start:
+            raise ParameterInvalid("start", "lines count from 1, and from the end -1 is the last")
+        if params.end == 0:
+            raise ParameterInvalid("end", "lines count from 1, and from the end -1 is the last")
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            warned: tuple[str, ...] = ()
             if params.at is not None:
                 row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at", least=1))
-                version, (digest, data) = row.seq, await self._s.past.content(access, row)
-            else:
+                if not await self._is_large_and_present(access, row):
+                    digest, data = await self._s.past.content(access, row)
+                    document = await self._s.contents.text(digest, data)
+                    return await self._show_or_compare(access, call, params, Shown(path, row.seq, digest, document))
+            for attempt in range(TRIES):
                 present = await self._observer.refresh_for_display(access)
-                entry, digest, data = required(present)
-                version, warned = entry.version, warnings(present)
-            shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
-            if shown.document is not None and self._deltas.wanted(caller, params):
-                asked = Present(version, digest, shown.document, _span(params, shown.document.line_count), warned)
-                changed = await self._deltas.read(access, call, params, asked, self._tokens(caller, params))
-                if changed is not None:
-                    return changed
-            return await self.show(access, call, params, shown)
+                if not present.large:
+                    break
+                try:
+                    return await self._of_large(caller, call, params, access, present)
+                except ChangedWhileRead:
+                    if attempt == TRIES - 1:
+                        raise
+            entry, digest, data = required(present)
+            document = await self._s.contents.text(digest, data)
+            shown = Shown(path, entry.version, digest, document, warnings(present))
+            return await self._show_or_compare(access, call, params, shown)
+
+    async def _is_large_and_present(self, access: ContentAccess, row: VersionRow) -> bool:
+        """Whether a version is the present one, of a file that is read by pieces."""
+        if not self._s.past.is_current(row) or not self._observer.known_large(access.path):
+            return False
+        present = await self._observer.refresh_for_display(access)
+        return present.large and self._s.past.is_current(row)
+
+    async def _show_or_compare(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
+        """What changed since the session saw it, where that is asked for; else as `show`."""
+        path, version, digest, document, warned = shown
+        if document is not None and params.column is None and self._deltas.wanted(access.caller, params):
+            span = LineRange(*Asked(path, params.start, params.end).resolved(document.line_count))
+            present = Present(version, digest, document, span, warned)
+            tokens = self._tokens(access.caller, params)
+            if (changed := await self._deltas.read(access, call, params, present, tokens)) is not None:
+                return changed
+        return await self.show(access, call, params, shown)
 
     async def show(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
         """Lines of a version that was looked up, as far as the profile allows; noted as read."""
-        if over := self._over_limit(access.caller, params, shown):
-            if self._s.permissions.profile(access.caller).over_limit == "refuse":
-                raise over
-            asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
-            await access.confirm(shown.version, shown.digest, asks=asks)
-        return await self._show(access.caller, call, params, shown, access.approval)
+        path, version, digest, document, warned = shown
+        caller, profile = access.caller, self._s.permissions.profile(access.caller)
+        if document is None:
+            raise BinaryFile(path, "it is not text")
+        asked = Asked(path, params.start, params.end, params.column)
+        if profile.limits_reads and asked.column is None:
+            start, last = asked.resolved(document.line_count)
+            await self._within_limit(params, access, version, digest, document.lines[start - 1 : last], start)
+        window = await self._windows.of_document(caller, asked, digest, document, self._tokens(caller, params))
+        return await self._show(caller, call, params, Excerpt(path, version, digest, window, warned), access.approval)
+
+    async def _of_large(
+        self, caller: Caller, call: Call, params: p.ReadFile, access: ContentAccess, present: CurrentFile
+    ) -> r.FileText:
+        """Lines of a file that is read by pieces: of the version that the journal has by its stat signature."""
+        path, entry, profile = access.path, present.entry, self._s.permissions.profile(caller)
+        if entry is None or entry.signature is None:
+            raise ChangedWhileRead(path, "it was replaced while it was read")
+        asked = Asked(path, params.start, params.end, params.column)
+        window = await self._windows.of_large(caller, asked, entry.signature, self._tokens(caller, params))
+        if profile.limits_reads and asked.column is None:
+            lines = window.lines
+            await self._within_limit(params, access, entry.version, entry.digest, lines, window.first)
+        shown = Excerpt(path, entry.version, entry.digest, window, warnings(present))
+        answer = await self._show(caller, call, params, shown, access.approval)
+        if window.total is None:
+            self._s.background.start(partial(self._large.count, path, entry.signature))
+        return answer
+
+    def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
+        return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
         path = self._s.paths.either(params.path)
         names, content = await self._s.access.names(caller, call, path), self._s.access.content_of_many(caller, path)
         readable = content is not None
         async with self._s.locks.shared(path):
-            stat = self._s.workspace.stat(path)
-            small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
-            present = await self._observer.refresh_for_display(content if content is not None and small else names)
-            stat, entry, data = present.stat, present.entry, present.data if readable else None
+            present = await self._observer.refresh_for_display(content if content is not None else names)
+            stat, entry = present.stat, present.entry
+            data = present.data if readable and isinstance(present.data, bytes) else None
             digest = entry.digest if entry is not None else None
             document = None
             if data is not None and digest is not None:
                 document = await self._s.contents.text(digest, data)
+            known = None
+            if readable and present.large and entry is not None and entry.signature is not None:
+                known = await self._large.known(path, entry.signature)
             await self._s.notes.note_metadata(caller, call, path)
         if stat is None:
             return r.FileFacts(path=path, exists=False)
@@ -142,10 +214,10 @@ class Reader:
             last_modified=stat.signature.mtime_ns // 1_000_000,
             target=stat.target,
             mode=f"{stat.mode:04o}",
-            encoding=document.encoding if document else None,
-            eol=document.eol if document else None,
-            line_count=document.line_count if document else None,
-            is_binary=data is not None and document is None,
+            encoding=document.encoding if document else known.index.encoding if known else None,
+            eol=document.eol if document else known.eol if known else None,
+            line_count=document.line_count if document else known.total if known else None,
+            is_binary=(data is not None and document is None) or (readable and present.large and known is None),
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
@@ -160,102 +232,131 @@ class Reader:
             return "secret"
         return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
 
-    def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
-        return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
-
-    def _over_limit(self, caller: Caller, params: p.ReadFile, shown: Shown) -> OverLimit | None:
-        """The refusal of a read that asks for more than the caller's profile lets it read at once."""
-        profile, document = self._s.permissions.profile(caller), shown.document
-        if not profile.limits_reads or document is None:
-            return None
-        start, total = params.start, document.line_count
-        lines = document.lines[start - 1 : total if params.end is None else params.end]
+    async def _within_limit(
+        self,
+        params: p.ReadFile,
+        access: ContentAccess,
+        version: Seq,
+        digest: Digest | None,
+        lines: Sequence[str],
+        start: int,
+    ) -> None:
+        """Of a read that asks for more than the caller's profile lets it read at once. Raises OverLimit, and asks."""
+        caller, path = access.caller, access.path
+        profile = self._s.permissions.profile(caller)
         fits = profile.first_lines(lines)
         if fits >= len(lines):
-            return None
+            return
         by_lines = profile.max_read_lines is not None and len(lines) > profile.max_read_lines
         most = (profile.max_read_lines if by_lines else profile.max_read_bytes) or 0
         asked = len(lines) if by_lines else size_of(lines)
         what, name = ("lines", "max_read_lines") if by_lines else ("bytes", "max_read_bytes")
         at = f', at="{params.at}"' if params.at is not None else ""
-        follow = f"read_file(path={quoted(shown.path)}, start={start}, end={start + fits - 1}{at})"
-        return OverLimit(
-            f"{escaped(shown.path)}: {asked} {what} are asked for, and {caller.agent} may read {most} at once",
+        follow = f"read_file(path={quoted(path)}, start={start}, end={start + fits - 1}{at})"
+        over = OverLimit(
+            f"{escaped(path)}: {asked} {what} are asked for, and {caller.agent} may read {most} at once",
             hint=f"Read a part: {follow}. search_content finds lines by what they hold.",
             limit=f"profile.{profile.name}.{name}",
             most=most,
             asked=asked,
         )
+        if profile.over_limit == "refuse":
+            raise over
+        asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
+        await access.confirm(version, digest, asks=asks)
 
     async def _show(
-        self, caller: Caller, call: Call, params: p.ReadFile, shown: Shown, approval: Seq | None
+        self, caller: Caller, call: Call, params: p.ReadFile, shown: Excerpt, approval: Seq | None
     ) -> r.FileText:
-        path, version, digest, document, warned = shown
-        start, end, numbers = params.start, params.end, params.line_numbers
-        if document is None:
-            raise BinaryFile(path, "it is not text")
-        total = document.line_count
-        wanted = _span(params, total).end
-        hidden = await self._s.redaction.of(caller, path, digest, document)
-        lines = hidden.over(document.lines)
-        profile = self._s.permissions.profile(caller)
-        last = fit(lines, start, wanted, self._tokens(caller, params), numbers=numbers)
-        room = call.room.framed(escaped(path), escaped(path))  # in the head and in the next call
-        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
-        rows = lines[start - 1 : last]
-        costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
-        last = start - 1 + room.first(costs)
-        text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
-        if not numbers and last == total and not document.final_newline:
+        path, version, digest, window, warned = shown
+        numbers, profile, first, total = (
+            params.line_numbers,
+            self._s.permissions.profile(caller),
+            window.first,
+            window.total,
+        )
+        room = call.room.framed(escaped(path), escaped(path), escaped(path))  # in the head and in the next calls
+        rows = window.lines
+        if window.column is None:
+            rows = rows[: fit(rows, 1, len(rows), self._tokens(caller, params), numbers=numbers)]
+            widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+            costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
+            rows = rows[: room.first(costs)]
+        else:
+            rows = tuple(first_part(row, self._tokens(caller, params), room) for row in rows)
+            widest = max(map(len, rows), default=0)
+        last = first + len(rows) - 1
+        text, cut = render(rows, first, numbers=numbers, max_line=widest, beyond=window.beyond_of(len(rows)))
+        if not numbers and last == total and not window.final_newline:
             text = text.removesuffix("\n")
-        truncated = last < wanted or bool(cut)
-        seen = SeenLines(
-            path=path,
-            version=version,
-            ranges=hidden.without(LineRange(start, last)) if total else (),
-            total_lines=total,
-            cut=bool(cut),
-        )
-        name, estimate = call.operation.name, estimate_tokens(text)
-        found = tuple(secret for secret in hidden.found if start <= secret.line <= last)
-        event: Event = FileRead(
-            operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval, hidden=found
-        )
-        if version == NO_VERSION:
-            event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
-        if approval is None:
-            await self._s.notes.note_shown(caller, call, event)
-        else:  # what a person let it see must be on record
-            await self._s.notes.append(caller.origin(call), (f"session:{caller.session}", event))
-        follow = None
-        if last < total and (end is None or last < wanted):
-            asked = f', at="{show(version)}"' if params.at is not None else ""
+        at = f', at="{show(version)}"' if params.at is not None else ""
+        within = window.part_goes_on(rows)
+        ends = window.last is not None and last >= window.last
+        more = window.more or len(rows) < len(window.lines) or not ends
+        follow = in_line = None
+        if window.column is not None and within:
+            follow = f"read_file(path={quoted(path)}, start={first}, column={window.column + len(rows[0])}{at})"
+        elif more and last not in (-1, total) and (params.end is None or not ends):
+            limit = ""
             if profile.limits_reads:
-                asked = f", end={last + profile.first_lines(document.lines[last:wanted])}{asked}"
-            elif end is not None:
-                asked = f", end={wanted}{asked}"
-            follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
+                limit = f", end={last + max(1, profile.first_lines(window.lines[len(rows) :]))}"
+            elif params.end is not None:
+                limit = f", end={window.last if window.last is not None else params.end}"
+            follow = f"read_file(path={quoted(path)}, start={last + 1}{limit}{at})"
+        if cut:
+            in_line = f"read_file(path={quoted(path)}, start={cut[0]}, column={widest + 1}{at})"
+        await self._note(caller, call, shown, text, (first, last), approval, cut=bool(cut) or window.column is not None)
+        found = [secret for secret in window.hidden.found if first <= secret.line <= last]
         return r.FileText(
             path=path,
             version_id=show(version),
-            start=start if total else 0,
-            end=last if total else 0,
+            start=first,
+            end=last if total != 0 else 0,
             total_lines=total,
+            column=window.column,
             text=text,
-            encoding=document.encoding,
-            eol=document.eol,
+            encoding=window.encoding,
+            eol=window.eol,
             content_hash=digest,
-            truncated=truncated,
+            truncated=not ends or bool(cut) or within,
             next=follow,
+            next_in_line=in_line,
             redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in found),
             warnings=warned,
         )
 
-
-def _span(params: p.ReadFile, total: int) -> LineRange:
-    """The lines that are asked for, of so many. Raises ParameterInvalid."""
-    if params.end is not None and params.end < params.start:
-        raise ParameterInvalid("end", f"{params.end} is before start, {params.start}")
-    if params.start > max(total, 1):
-        raise ParameterInvalid("start", f"{params.start} is after the last line, {total}, of {params.path}")
-    return LineRange(params.start, total if params.end is None else min(params.end, total))
+    async def _note(
+        self,
+        caller: Caller,
+        call: Call,
+        shown: Excerpt,
+        text: str,
+        lines: tuple[int, int],
+        approval: Seq | None,
+        *,
+        cut: bool,
+    ) -> None:
+        """Journal which lines of which version were shown."""
+        path, version, _, window, _ = shown
+        shows, counted = LineRange(*lines), window.first >= 0
+        seen = SeenLines(
+            path=path,
+            version=version,
+            ranges=window.hidden.without(shows) if window.total != 0 and counted else (),
+            total_lines=window.total if window.total is not None else max(0, lines[1]) + 1,
+            cut=cut,
+        )
+        name, estimate = call.operation.name, estimate_tokens(text)
+        if version == NO_VERSION:  # no version has these lines
+            await self._s.notes.note_metadata(caller, call, path)
+            return
+        event = FileRead(
+            operation=name,
+            seen=seen,
+            bytes=len(text),
+            tokens=estimate,
+            approval=approval,
+            hidden=tuple(secret for secret in window.hidden.found if lines[0] <= secret.line <= lines[1]),
+            from_end=None if counted else shows,
+        )
+        await self._s.notes.note_read(caller, call, event)

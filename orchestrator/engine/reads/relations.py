@@ -23,7 +23,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import note_told, outlined_file
 from orchestrator.engine.reads.search import Searcher
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.services import Services
 
 MOST_FILES = 1_000
 """Found at most, whatever the depth."""
@@ -155,7 +155,8 @@ class _Search:
         if self._s.access.content_of_many(self._caller, path, SHOWING) is None:
             return ()
         try:
-            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+            most = self._s.permissions.policy.limits.in_memory_bytes
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=most))
         except PathError:
             return ()
         outline: Outline | None = await self._s.parser.outline(path, read.digest, read.data)
@@ -218,7 +219,7 @@ class _Tree:
         if self._s.access.content_of_many(self._caller, path) is None:
             return None
         try:
-            document = decode(self._s.workspace.read(path, most=MAX_FILE_BYTES).data)
+            document = decode(self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes).data)
         except PathError:
             return None
         return document.text if document is not None else None

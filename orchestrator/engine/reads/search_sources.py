@@ -20,7 +20,7 @@ from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.paths import Walker, below
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.services import Services
 
 SHOWN: tuple[Showing, ...] = ("search", "read")
 """What a search of one file shows; one of many files shows their names too."""
@@ -103,7 +103,7 @@ class Present:
             for path in paths:
                 data = None
                 with suppress(PathError):
-                    data = self._s.workspace.read(path, most=MAX_FILE_BYTES).data
+                    data = self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes).data
                 texts.append(Text(path, data, self._known(path)))
                 taken += len(data or b"")
                 if taken >= most_bytes:

@@ -12,6 +12,7 @@ from anyio import to_thread
 from orchestrator.api import history as t
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
+from orchestrator.core.content import LargeContent
 from orchestrator.core.errors import ApprovalRequired, Denied, JournalCorrupt, ParameterInvalid, VersionNotKept
 from orchestrator.core.events.base import Event, Recorded, author_of
 from orchestrator.core.events.codec import CHANGE_TAGS
@@ -28,6 +29,7 @@ from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import json_size, size
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.reads.content_pieces import ContentPieces
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -40,7 +42,7 @@ class TimeTravel:
     """Answers with whole states of the workspace; what policy keeps from the caller is named, not given."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
+        self._s, self._pieces = services, ContentPieces(services.journal.blocks)
 
     async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
         at, after = self._where(params)
@@ -105,20 +107,25 @@ class TimeTravel:
         at = self._s.past.position(params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
             row = await self._s.past.at(path, at)
-        digest, data = await self._s.past.content(access, row)
-        if params.offset > len(data):
-            raise ParameterInvalid("offset", f"{params.offset} is after the end, {len(data)}")
+        digest, content = await self._s.past.content_of_any_size(access, row)
+        total = len(content)
+        if params.offset > total:
+            raise ParameterInvalid("offset", f"{params.offset} is after the end, {total}")
         if params.offset == 0:
             await self._s.notes.note_metadata(caller, call, path)
-        end = min(params.offset + params.limit, len(data))
+        end = min(params.offset + params.limit, total)
+        if isinstance(content, LargeContent):
+            data = await to_thread.run_sync(self._pieces.read, content, params.offset, end)
+        else:
+            data = content[params.offset : end]
         return t.Content(
             path=path,
             version_id=show(row.seq),
             digest=digest,
-            size=len(data),
+            size=total,
             offset=params.offset,
-            data=data[params.offset : end],
-            next=end if end < len(data) else None,
+            data=data,
+            next=end if end < total else None,
         )
 
     async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:

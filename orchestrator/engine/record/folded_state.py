@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from contextlib import aclosing
 from functools import partial
 
@@ -11,18 +12,24 @@ from anyio import to_thread
 
 from orchestrator.api import journal_checks as c
 from orchestrator.api import parameters as p
-from orchestrator.core.errors import FileTooLarge, JournalCorrupt, OrchestratorError, PathError
+from orchestrator.core.content import LargeContent
+from orchestrator.core.errors import JournalCorrupt, OrchestratorError, PathError
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.state import FrozenState, State, decode, encode, first_difference, freeze
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.locks import PathLocks
-from orchestrator.engine.services import MAX_FILE_BYTES, Growth
+from orchestrator.engine.services import Growth
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import Workspace
+
+VERIFIED_BYTES = 1024 * 1024
+"""A larger content is verified piece by piece."""
+
+ANY_BYTES = 1 << 62
 
 EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""
@@ -205,7 +212,10 @@ class StateCheck:
         if entry.digest is None:
             return []
         try:
-            kept = await self._journal.blob(entry.digest) is not None or not entry.kept
+            content = await self._journal.content(entry.digest, most=VERIFIED_BYTES)
+            if isinstance(content, LargeContent):
+                await to_thread.run_sync(deque, self._journal.blocks(content), 0)
+            kept = content is not None or not entry.kept
         except JournalCorrupt as error:
             return [_differs(entry.path, "lost", entry.digest, error.code)]
         return [] if kept else [_differs(entry.path, "lost", entry.digest, None)]
@@ -222,11 +232,9 @@ class StateCheck:
             if entry.mode is not None and entry.mode != stat.mode:
                 found.append(_differs(path, "mode", f"{entry.mode:04o}", f"{stat.mode:04o}"))
             if entry.digest is not None:
-                read = await to_thread.run_sync(partial(self._workspace.read, path, most=MAX_FILE_BYTES))
-                if read.digest != entry.digest:
-                    found.append(_differs(path, "content", entry.digest, read.digest))
-        except FileTooLarge as error:
-            found.append(_differs(path, "content", entry.digest, error.code))
+                digest, _ = await to_thread.run_sync(partial(self._workspace.hash, path, most=ANY_BYTES))
+                if digest != entry.digest:
+                    found.append(_differs(path, "content", entry.digest, digest))
         except PathError as error:
             found.append(_differs(path, "unreadable", entry.digest, error.code))
         return found

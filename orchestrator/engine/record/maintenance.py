@@ -189,7 +189,7 @@ class Maintenance:
             raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
         try:
-            size = len(await self._s.journal.blob(digest) or b"")
+            size = len(await self._s.contents.find(digest) or b"")
         except JournalCorrupt:
             size = 0  # a damaged content can be taken out too
         event = ContentRedacted(digest=digest, size=size, by=caller.agent, reason=params.reason)

@@ -24,10 +24,12 @@ async def text_of(calls: Calls, path: str, start: int = 1, end: int | None = Non
 
 def cut_note(shown: FileText, *, end: int | None = None, how: str = "") -> tuple[str, ...]:
     """What a text leaves out of what was asked for, and what was put in place of secrets."""
-    wanted = shown.total_lines if end is None else min(end, shown.total_lines)
+    total = shown.total_lines
+    wanted = shown.end + bool(shown.next) if total is None else total
     notes = list(shown.warnings)
-    if shown.end < wanted:
-        notes.append(f"[cut: lines {shown.start}-{shown.end} of {shown.total_lines} are shown{how}]")
+    if shown.end < (wanted if end is None else min(end, wanted)):
+        of = f" of {total}" if total is not None else ""
+        notes.append(f"[cut: lines {shown.start}-{shown.end}{of} are shown{how}]")
     elif shown.truncated:
         notes.append("[some long lines were shortened]")
     if shown.redactions:

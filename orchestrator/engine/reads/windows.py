@@ -1,0 +1,213 @@
+"""The lines that a read may show, of a text in memory or of a file that is read by pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.secrets import MOST_KEY_LINES
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.reads.large_texts import LargeTexts, Passage, Wanted
+from orchestrator.engine.redaction import Hidden, Redaction
+
+NEAR_CHARACTERS = 1000
+"""Beside a part of a line, looked through for secrets that begin or end outside of it."""
+
+BYTES_OF_TOKEN = 4
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Which lines of which path; both ends may count from the end of the file. `column`: of the line `start` alone."""
+
+    path: WorkspacePath
+    start: int
+    end: int | None
+    column: int | None = None
+
+    def resolved(self, total: int) -> tuple[int, int]:
+        """The first and the last line, of so many. Raises ParameterInvalid."""
+        start = self.start if self.start > 0 else max(1, total + 1 + self.start)
+        end = total if self.end is None else self.end if self.end > 0 else total + 1 + self.end
+        if end < start and (self.end is not None or start > 1):
+            if self.end is not None:
+                raise ParameterInvalid("end", f"{self.end} is before start, {self.start}, of {plural_lines(total)}")
+            raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {self.path}")
+        if start > max(total, 1):
+            raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {self.path}")
+        return start, min(end, total)
+
+
+def plural_lines(total: int) -> str:
+    """For a message."""
+    return f"{total} line" + "s" * (total != 1)
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Lines, of which an answer shows as many as it has room for.
+
+    `first` is the number of the first, negative where they are counted from the end, as `last` is then. `beyond`: by
+    place in `lines`, what of a line is not in its text. `hidden`: by number, as of Hidden.
+    """
+
+    first: int
+    last: int | None  # that is wanted, and there; None where that is not known
+    lines: Sequence[str]
+    hidden: Hidden
+    encoding: str
+    eol: str
+    total: int | None
+    beyond: Mapping[int, int] = {}
+    more: bool = False  # after `lines`, in the file
+    final_newline: bool = True
+    column: int | None = None  # the first that is shown, of the only line
+    line_goes_on: bool = False
+
+    def beyond_of(self, count: int) -> Mapping[int, int]:
+        """Of the first so many lines."""
+        return {at: more for at, more in self.beyond.items() if at < count}
+
+    def part_goes_on(self, shown: Sequence[str]) -> bool:
+        """Whether the line, a part of which was shown, has more."""
+        return self.column is not None and (self.line_goes_on or list(shown) != list(self.lines))
+
+
+def most_lines(tokens: int) -> int:
+    """As many lines as so many tokens can show at most: an empty line without a number is a quarter of one."""
+    return tokens * BYTES_OF_TOKEN + 1
+
+
+class Windows:
+    """Cuts windows, without the secrets that the caller is not shown."""
+
+    def __init__(self, redaction: Redaction, large: LargeTexts) -> None:
+        self._redaction, self._large = redaction, large
+
+    async def of_document(
+        self, caller: Caller, asked: Asked, digest: Digest, document: Document, tokens: int
+    ) -> Window:
+        """Of a text in memory. Raises ParameterInvalid."""
+        total = document.line_count
+        start, last = asked.resolved(total)
+        hidden = await self._redaction.of(caller, asked.path, digest, document)
+        lines = document.lines[start - 1 : min(last, start - 1 + most_lines(tokens))]
+        if hidden.lines:
+            lines = tuple(hidden.lines.get(number, line) for number, line in enumerate(lines, start))
+        window = Window(
+            start if total else 0,
+            last,
+            lines,
+            hidden,
+            document.encoding,
+            document.eol,
+            total,
+            more=start - 1 + len(lines) < total,
+            final_newline=document.final_newline,
+        )
+        return window if asked.column is None else _part(window, lines[0] if lines else "", asked.column, tokens)
+
+    async def of_large(self, caller: Caller, asked: Asked, version: Signature, tokens: int) -> Window:
+        """Of a file that is read by pieces. Raises as `LargeTexts.passage`."""
+        start, end = asked.start, asked.end
+        if end is not None and (start > 0) == (end > 0) and end < start:
+            raise ParameterInvalid("end", f"{end} is before start, {start}")
+        if asked.column is not None:
+            return await self._part_of_large(caller, asked, version, tokens)
+        most = most_lines(tokens)
+        if end is not None and (start > 0) == (end > 0):
+            most = min(most, end - start + 1)
+        wanted = Wanted(
+            start,
+            most,
+            tokens * BYTES_OF_TOKEN,
+            around=MOST_KEY_LINES if self._redaction.level(caller) is not None else 0,
+            counted=end is not None and (start > 0) != (end > 0),
+        )
+        found = await self._large.passage(asked.path, version, wanted)
+        lines = found.lines[found.lead : found.lead + most]
+        first = found.first + found.lead
+        hidden = (await self._redaction.of_lines(caller, asked.path, found.lines)).moved(found.first - 1)
+        shown = [hidden.lines.get(number, line) for number, line in enumerate(lines, first)]
+        more = found.goes_on or found.lead + most < len(found.lines)
+        last = _last(asked, found)
+        if last is not None and last < first:
+            raise ParameterInvalid("end", f"{end} is before start, {start}, of {plural_lines(found.total or 0)}")
+        if last is not None:
+            shown = shown[: last - first + 1]
+        return Window(
+            first,
+            last,
+            shown,
+            hidden,
+            found.known.index.encoding,
+            found.known.eol,
+            found.total,
+            {at - found.lead: count for at, count in found.beyond.items() if at >= found.lead},
+            more or len(shown) < len(lines),
+            final_newline=found.total is None or found.known.index.last_ended,
+        )
+
+    async def _part_of_large(self, caller: Caller, asked: Asked, version: Signature, tokens: int) -> Window:
+        column = asked.column or 1
+        near = min(NEAR_CHARACTERS, column - 1)
+        most = tokens * BYTES_OF_TOKEN + MAX_LINE
+        wanted = Wanted(asked.start, 1, near + most + NEAR_CHARACTERS, column=column - near)
+        found = await self._large.passage(asked.path, version, wanted)
+        text, ends = found.lines[0], not found.goes_on
+        hidden = await self._redaction.of_lines(caller, asked.path, [text])
+        shown = self._redaction.covered(caller, text, hidden)
+        if len(text) <= near and column > 1:
+            raise ParameterInvalid("column", f"{column} is after the end of line {asked.start} of {asked.path}")
+        window = Window(
+            found.first,
+            found.first,
+            (),
+            hidden.moved(found.first - 1),
+            found.known.index.encoding,
+            found.known.eol,
+            found.total,
+            more=found.total is not None and found.first < found.total,
+        )
+        part = _part(window, shown[near : near + most], 1, tokens)
+        return msgspec.structs.replace(
+            part, column=column, line_goes_on=part.line_goes_on or not ends or len(text) > near + most
+        )
+
+
+def _last(asked: Asked, found: Passage) -> int | None:
+    """The last line that is wanted and there, numbered as the passage is; None where that is not known."""
+    end = asked.end
+    if found.first < 0:
+        return -1 if end is None else end
+    if found.total is not None:
+        return found.total if end is None else min(found.total, end if end > 0 else found.total + 1 + end)
+    return end
+
+
+def _part(window: Window, line: str, column: int, tokens: int) -> Window:
+    """A window on a part of one line. Raises ParameterInvalid."""
+    if column > max(1, len(line)):
+        raise ParameterInvalid("column", f"{column} is after the end of line {window.first}, which has {len(line)}")
+    part = line[column - 1 :]
+    shown = part[: tokens * BYTES_OF_TOKEN]
+    return msgspec.structs.replace(
+        window,
+        last=window.first,
+        lines=(shown,),
+        column=column,
+        more=window.total is not None and window.first < window.total,
+        line_goes_on=len(shown) < len(part),
+    )
+
+
+def first_part(text: str, tokens: int, room: AnswerSpace) -> str:
+    """As many characters of a line as there is room for; at least one."""
+    part = text[: tokens * BYTES_OF_TOKEN]
+    while len(part) > 1 and (weight(part) > tokens * PER_TOKEN or size(part) > room.bytes):
+        part = part[: max(1, len(part) * 3 // 4)]
+    return part
