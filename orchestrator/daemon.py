@@ -35,7 +35,7 @@ from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
-from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.machine import SystemClock, SystemEntropy, give_memory_back
 from orchestrator.offline import opened
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
@@ -129,6 +129,7 @@ class Daemon:
                 if http_sockets:
                     tasks.start_soon(self._serve_http, engine, authenticator, dispatcher, http_sockets)
                 tasks.start_soon(extensions.run)
+                tasks.start_soon(self._rest, engine)
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
                     locations.write_location(self._location("running"))
                 _spare_the_collector()
@@ -285,6 +286,12 @@ class Daemon:
             except (OSError, OrchestratorError) as error:
                 self._log.error("the socket or the location file can't be put back", error=str(error))
 
+    @staticmethod
+    async def _rest(engine: Engine) -> None:
+        """Once all files were looked at."""
+        await engine.looked_at_all()
+        await to_thread.run_sync(give_memory_back)
+
     def _location(self, state: locations.State) -> locations.Location:
         config = self._config
         return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
@@ -317,6 +324,7 @@ def _spare_the_collector() -> None:
     each collection walks the lists of lines.
     """
     gc.collect()
+    give_memory_back()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
 

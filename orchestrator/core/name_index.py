@@ -107,8 +107,8 @@ class NameIndex:
 def _pieces(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The first line of each piece, and its text, with a line's end at both ends."""
     step = len(lines) if len(lines) <= 2 * PIECE_LINES else PIECE_LINES
-    starts = range(0, len(lines), step or 1)
-    return tuple(lines[at] for at in starts), tuple("\n" + "\n".join(lines[at : at + step]) + "\n" for at in starts)
+    texts = tuple("\n" + "\n".join(lines[at : at + step]) + "\n" for at in range(0, len(lines), step or 1))
+    return tuple(text[1 : text.index("\n", 1)] for text in texts), texts  # copies: the lines themselves can go
 
 
 def _lines(text: str) -> list[str]:

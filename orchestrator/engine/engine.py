@@ -301,6 +301,10 @@ class Engine:
         """The workspace's own path."""
         return self._s.workspace.root
 
+    async def looked_at_all(self) -> None:
+        """Wait until the background is done with the files that the start met."""
+        await self._importer.kept.wait()
+
     def known_files(self) -> int:
         """How many files the registry has."""
         return len(self._s.state.registry)

@@ -215,6 +215,7 @@ class LocalWorkspace:
                     files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
 
         self._walk(take)
+        self.ignore.refresh()  # what it holds of each directory would keep the memory of the walk from being given back
         files.sort(key=lambda item: item.path)
         return ScanResult(tuple(files), dict(skipped), tuple(others))
 
