@@ -11,6 +11,7 @@ from itertools import chain
 from orchestrator.api import (
     administration,
     conflicts,
+    context,
     directory_stats,
     grants,
     history,
@@ -228,6 +229,7 @@ AWAIT_CHANGE = Operation(
 MODULES = (
     structure,
     directory_stats,
+    context,
     history,
     session_operations,
     conflicts,
@@ -251,10 +253,7 @@ BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in O
 
 PLANNED: frozenset[str] = frozenset(
     (
-        "read_files",
         "read_content",
-        "get_excerpt",
-        "summarize_file",
         "run_command",
     )
 )

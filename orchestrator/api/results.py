@@ -221,6 +221,7 @@ class FileText(Result, frozen=True, kw_only=True):
     encoding: str
     eol: str
     content_hash: str | None = None  # null: of a large file, which was not hashed
+    summary: bool = False  # `text` is a summary of the file, which is too large for the caller's profile
     truncated: bool = False
     next: str | None = None  # the exact call that goes on
     next_in_line: str | None = None  # the one that goes on in the first line that was shortened

@@ -5,6 +5,7 @@ from typing import Literal
 
 import orchestrator.api.administration
 import orchestrator.api.conflicts
+import orchestrator.api.context
 import orchestrator.api.directory_stats
 import orchestrator.api.grants
 import orchestrator.api.history
@@ -413,6 +414,49 @@ class OperationMethods:
 
         path: Directory; '.' is the workspace.
         globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        """
+
+    async def read_files(
+        self,
+        paths: Sequence[str],
+        max_tokens: int = 8000,
+        line_numbers: bool = True,
+        delta: bool | None = None,
+    ) -> orchestrator.api.context.FileTexts:
+        """Read several text files within one token budget. Each has its text or its own error.
+
+        paths: Relative paths.
+        max_tokens: Token budget of all.
+        line_numbers: Number the lines.
+        delta: true: only what differs from what you saw.
+        """
+
+    async def get_excerpt(
+        self,
+        path: str,
+        line: int | None = None,
+        pattern: str | None = None,
+        symbol: str | None = None,
+        max_lines: int = 80,
+        max_tokens: int = 2000,
+        leave_out: Literal["end", "start", "middle"] = "end",
+    ) -> orchestrator.api.context.Excerpt:
+        """Lines of a file around a line, a text or a symbol, or its beginning; says what was left out.
+
+        path: Relative path, e.g. 'src/app.py'.
+        line: Around this line.
+        pattern: Around the first line that holds this text.
+        symbol: Of this function, class, key or section.
+        max_lines: Most lines.
+        max_tokens: Token budget.
+        leave_out: Which part, where not all fits.
+        """
+
+    async def summarize_file(self, path: str, max_tokens: int = 400) -> orchestrator.api.context.Summary:
+        """What a file is about: its leading documentation and key definitions, in a few lines.
+
+        path: Relative path, e.g. 'src/app.py'.
+        max_tokens: Token budget.
         """
 
     async def blame(

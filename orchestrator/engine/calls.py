@@ -109,7 +109,7 @@ class CallService:
                 await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
             if not error.journalled:
-                await self._note_refusal(caller, call, error)
+                await self.note_refusal(caller, call, error)
             raise
         return result
 
@@ -164,7 +164,7 @@ class CallService:
                     return earlier
             return await self._handle(caller, call)
         except (CallerError, ApproverError) as error:
-            await self._note_refusal(caller, call, error)  # before who waits for this call goes on
+            await self.note_refusal(caller, call, error)  # before who waits for this call goes on
             raise
         finally:
             del self._running[key]
@@ -194,7 +194,7 @@ class CallService:
             return None
         return answer
 
-    async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
+    async def note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file; secrets are in neither."""
         await self._renames.name(caller, error)
         self._s.redaction.refusal(caller, error)

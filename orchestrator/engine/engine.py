@@ -12,6 +12,7 @@ from orchestrator.api import administration as admin
 from orchestrator.api import history, journal_operations, policies, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
+from orchestrator.api.context import GET_EXCERPT, READ_FILES, SUMMARIZE_FILE
 from orchestrator.api.directory_stats import DIRECTORY_STATS
 from orchestrator.api.framing import FeedEvent, Subscribe
 from orchestrator.api.grants import GRANT_REVOKE, GRANTS_LIST
@@ -25,12 +26,12 @@ from orchestrator.api.journal_checks import (
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
 from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, RELATED_FILES
-from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
+from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.administration import Administration, DaemonFacts
 from orchestrator.engine.approver import ApproverGate
-from orchestrator.engine.caller import Caller
+from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.calls import CallService, handled_by, handlers_of
 from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.change_answers import Answers
@@ -56,14 +57,17 @@ from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.directory_stats import DirectoryCounter
+from orchestrator.engine.reads.excerpts import Excerpter
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
+from orchestrator.engine.reads.many_files import ManyReader
 from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
 from orchestrator.engine.reads.relations import Relations
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
+from orchestrator.engine.reads.summaries import Summarizer
 from orchestrator.engine.reads.symbol_reads import SymbolReader
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
@@ -129,6 +133,7 @@ class Engine:
         searcher = Searcher(services, observer)
         symbols = SymbolReader(services, observer, self.reader)
         lister, travel = Lister(services, self.reader, names), TimeTravel(services)
+        summarizer = Summarizer(services, observer, self.reader)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
@@ -156,12 +161,15 @@ class Engine:
             handled_by(DIRECTORY_STATS, DirectoryCounter(services, names).directory_stats),
             handled_by(o.FILE_INFO, self.reader.file_info),
             handled_by(o.SEARCH_CONTENT, searcher.search_content),
-            handled_by(o.READ_FILE, self.reader.read_file),
+            handled_by(o.READ_FILE, summarizer.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
             handled_by(RELATED_FILES, Relations(services, observer, searcher).related_files),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
+            handled_by(READ_FILES, ManyReader(services, summarizer, self.reader, self._note_refusal).read_files),
+            handled_by(GET_EXCERPT, Excerpter(services, observer).get_excerpt),
+            handled_by(SUMMARIZE_FILE, summarizer.summarize_file),
             handled_by(o.EDIT_FILE, writer.edit_file),
             handled_by(o.APPLY_PATCH, writer.apply_patch),
             handled_by(o.WRITE_FILE, writer.write_file),
@@ -230,6 +238,10 @@ class Engine:
             policies=policy_keeper,
             shown=ShownAnswers(services, self.lifecycle),
         )
+
+    async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
+        """Of one file of a call that goes on with others."""
+        await self.calls.note_refusal(caller, call, error)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import singledispatch
 
 from orchestrator.api import results as r
+from orchestrator.api.context import Excerpt, FileTexts, Summary, excerpt_head, excerpt_rows, summary_head
 from orchestrator.api.history import BlameAnswer
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
@@ -51,6 +52,9 @@ def fenced(head: str, body: str, tail: str = "") -> str:
 
 @_block.register
 def _file_text(result: r.FileText) -> str:
+    if result.summary:
+        head = f"{escaped(result.path)} {result.version_id}, {result.total_lines} lines: a summary"
+        return fenced(head, result.text, _more(result.next))
     head = f"{escaped(result.path)} {result.version_id}, {lines_of(result)} ({result.encoding}, {result.eol})"
     if result.symbol is not None:
         head += f", {escaped(result.symbol)}"
@@ -141,6 +145,34 @@ def _related(result: Related) -> str:
     rows = "".join(f"{escaped(row)}\n" for row in related_rows(result))
     left = f"[{plural(result.left_out, 'file')} left out]" if result.left_out else ""
     return fenced(head, rows or "(nothing is related)\n", "\n".join(filter(None, (left, _more(result.next)))))
+
+
+@_block.register
+def _file_texts(result: FileTexts) -> str:
+    """Each file as a read of it shows it."""
+    parts: list[str] = []
+    for file in result.files:
+        if file.text is not None:
+            parts.append(text_block(file.text) or "")
+        else:
+            parts.append(f"{file.path}: {file.code}: {file.message}" + (f"\n[{file.hint}]" if file.hint else ""))
+    if result.next is not None:
+        parts.append(f"[no room for {plural(len(result.left_out), 'file')}: {result.next}]")
+    return "\n\n".join(parts)
+
+
+@_block.register
+def _excerpt(result: Excerpt) -> str:
+    rows = "".join(f"{row}\n" for row in excerpt_rows(result))
+    left = [f"[left out: lines {one.start}-{one.end}: {one.next}]" for one in result.left_out]
+    return fenced(excerpt_head(result), rows, "\n".join(left))
+
+
+@_block.register
+def _summary(result: Summary) -> str:
+    left = f"[{result.left_out} of {plural(result.symbols, 'symbol')} left out]" if result.left_out else ""
+    told = f"{result.summary}\n[written by {result.by}]\n" if result.summary is not None else ""
+    return fenced(summary_head(result), told + result.text, "\n".join(filter(None, (left, _more(result.next)))))
 
 
 @_block.register

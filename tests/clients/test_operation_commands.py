@@ -23,7 +23,7 @@ from orchestrator.core.errors import plural
 
 WITHOUT = {
     *("read_lines", "move_file", "delete_file", "create_directory", "begin_task", "end_task", "await_change"),
-    *("approver_create", "approver_open", "tree_at", "content_at"),
+    *("read_files", "approver_create", "approver_open", "tree_at", "content_at"),
 }
 """Operations that no command is for; `up` makes the approver code, `approvals` gives it, `replay` reads trees."""
 

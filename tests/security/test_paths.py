@@ -24,6 +24,8 @@ READS: dict[str, Callable[[str], Params]] = {
     "search_content": lambda path: {"path": path, "pattern": "outside"},
     "get_overview": lambda path: {"path": path},
     "related_files": lambda path: {"path": path},
+    "get_excerpt": lambda path: {"path": path},
+    "summarize_file": lambda path: {"path": path},
     "read_symbol": lambda path: {"path": path, "symbol": "outside"},
     "read_enclosing": lambda path: {"path": path, "line": 1},
 }

@@ -56,6 +56,9 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "read_symbol": [{"path": PATH, "symbol": "dear"}],
     "read_enclosing": [{"path": PATH, "line": 2}],
     "related_files": [{"path": PATH}],
+    "read_files": [{"paths": [PATH]}, {"paths": [PATH, "a.txt"]}],
+    "get_excerpt": [{"path": PATH}, {"path": PATH, "pattern": "day"}, {"path": PATH, "symbol": "dear"}],
+    "summarize_file": [{"path": PATH}],
     "edit_file": [
         {"path": PATH, "changes": [{"search": "monday q", "replace": "x"}]},
         {"path": PATH, "changes": [{"search": "mondey", "replace": "x", "fuzzy": True}], "preview": True},

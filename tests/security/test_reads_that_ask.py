@@ -35,6 +35,8 @@ TEXT = "dear diary\n"
         ("read_lines", {"path": "asked.txt"}),
         ("get_overview", {"path": "asked.txt"}),
         ("related_files", {"path": "asked.txt"}),
+        ("get_excerpt", {"path": "asked.txt"}),
+        ("summarize_file", {"path": "asked.txt"}),
         ("read_symbol", {"path": "asked.txt", "symbol": "dear"}),
         ("read_enclosing", {"path": "asked.txt", "line": 1}),
         ("search_content", {"pattern": "diary", "path": "asked.txt"}),

@@ -14,6 +14,9 @@ from orchestrator.core.errors import CallerError
 from orchestrator.core.policy.tables import Agents, Name
 
 OnLeaseOverlap = Literal["warn", "deny", "queue", "merge"]
+OverLimitRule = Literal["refuse", "ask", "summary"]
+"""Of a read over a limit. `ask`: it waits for a yes that lifts the limit once. `summary`: of a whole file a summary is
+shown in its place; a read that names an end asks."""
 Redaction = Literal["off", "tokens", "all"]
 
 Most = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
@@ -45,7 +48,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     on_overlap: OnLeaseOverlap | None = None  # in place of that of [leases]
     tools_off: Annotated[tuple[Name, ...], Meta(min_length=1)] | None = None
     delta_reads: bool = False  # a read of what the session has seen shows only what changed, unless it says otherwise
-    over_limit: Literal["refuse", "ask"] = "refuse"  # ask: a read over a limit waits for a yes that lifts it once
+    over_limit: OverLimitRule = "refuse"
 
     def given(self) -> Iterator[str]:
         """What the profile limits, each as in a file."""

@@ -260,7 +260,7 @@ class Reader:
             most=most,
             asked=asked,
         )
-        if profile.over_limit == "refuse":
+        if profile.over_limit == "refuse" or (profile.over_limit == "summary" and params.end is None):
             raise over
         asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
         await access.confirm(version, digest, asks=asks)

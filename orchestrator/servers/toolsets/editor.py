@@ -129,7 +129,9 @@ async def _insert(calls: Calls, params: Insert) -> ToolAnswer:
     if total == 0:
         answer = await calls.change(o.WRITE_FILE, path=path, content=text, mode="append", request_id=params.request_id)
     else:
-        beside = await calls.make(o.READ_FILE, path=path, start=max(line, 1), end=max(line, 1), line_numbers=False)
+        beside = await calls.make(
+            o.READ_FILE, path=path, start=max(line, 1), end=max(line, 1), line_numbers=False, delta=False
+        )
         own = beside.text.removesuffix("\n")
         given = text.removesuffix("\n")
         change = {

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 from orchestrator.api.operations import FILE_INFO, FIND_FILES, LIST_FILES, READ_FILE
+from orchestrator.api.parameters import FAR
 from orchestrator.api.results import Entry, FileFacts, FileText, Listing
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.servers.toolsets.tool import Calls
@@ -19,7 +20,10 @@ CUT_BYTES = 400
 
 async def text_of(calls: Calls, path: str, start: int = 1, end: int | None = None) -> FileText:
     """Lines of a file without numbers, as many as the answer has room for."""
-    return await calls.make(READ_FILE, path=path, start=start, end=end, line_numbers=False, max_tokens=MOST_TOKENS)
+    last = FAR if end is None else end  # all that is there, not a summary of it
+    return await calls.make(
+        READ_FILE, path=path, start=start, end=last, line_numbers=False, max_tokens=MOST_TOKENS, delta=False
+    )
 
 
 def cut_note(shown: FileText, *, end: int | None = None, how: str = "") -> tuple[str, ...]:

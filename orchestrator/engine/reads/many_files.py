@@ -1,0 +1,74 @@
+"""read_files: several files in one answer, which share its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import msgspec
+
+from orchestrator.api import context as c
+from orchestrator.api import parameters as p
+from orchestrator.core.errors import ApproverError, CallerError, escaped
+from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.summaries import Summarizer
+from orchestrator.engine.services import Services
+
+LEAST_TOKENS, LEAST_BYTES, LEAST_LINES = 50, 1000, 12
+"""Of one file's text with its frame; where there is less for each, the last ones are left out."""
+
+NoteRefusal: TypeAlias = Callable[[Caller, Call, CallerError | ApproverError], Awaitable[None]]
+
+
+class ManyReader:
+    """Reads as read_file does, and notes each file by itself, with its refusal if there is one."""
+
+    def __init__(self, services: Services, reads: Summarizer, reader: Reader, note_refusal: NoteRefusal) -> None:
+        self._s, self._reads, self._reader, self._note_refusal = services, reads, reader, note_refusal
+
+    async def read_files(self, caller: Caller, call: Call, params: c.ReadFiles) -> c.FileTexts:
+        """The smallest first: what one leaves of its share goes to the larger ones."""
+        most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
+        tokens, paths = min(params.max_tokens, most), tuple(dict.fromkeys(params.paths))
+        room = call.room.framed(*(quoted(path) for path in paths))
+        many = max(1, min(tokens // LEAST_TOKENS, room.bytes // LEAST_BYTES, room.lines // LEAST_LINES))
+        chosen, left_out = paths[:many], paths[many:]
+        answers: dict[str, c.FileAnswer] = {}
+        for done, path in enumerate(sorted(chosen, key=lambda path: self._reader.size_at(path) or 0)):
+            left = len(chosen) - done
+            share = AnswerSpace(room.bytes // left, room.lines // left, room.typed)
+            wanted = p.ReadFile(
+                path=path,
+                max_tokens=max(LEAST_TOKENS, tokens // left),
+                line_numbers=params.line_numbers,
+                delta=params.delta,
+            )
+            answer = answers[path] = await self._read(caller, call, wanted, share)
+            text = answer.text.text if answer.text is not None else (answer.message or "") + (answer.hint or "")
+            tokens = max(0, tokens - estimate_tokens(text))
+            room = room.less(room.cost(size(text) + LEAST_BYTES // 2, answer), text.count("\n") + LEAST_LINES // 2)
+        rest = ", ".join(map(quoted, left_out))
+        return c.FileTexts(
+            files=tuple(answers[path] for path in chosen),
+            left_out=tuple(map(escaped, left_out)),
+            next=f"read_files(paths=[{rest}])" if left_out else None,
+        )
+
+    async def _read(self, caller: Caller, call: Call, wanted: p.ReadFile, share: AnswerSpace) -> c.FileAnswer:
+        one = msgspec.structs.replace(call, params=wanted, room=share)
+        try:
+            text = await self._reads.read_file(caller, one, wanted)
+        except (CallerError, ApproverError) as error:
+            await self._note_refusal(caller, one, error)
+            approval = error.details.get("approval")
+            return c.FileAnswer(
+                path=escaped(wanted.path),
+                code=error.code,
+                message=error.message,
+                hint=error.hint or None,
+                approval=approval if isinstance(approval, str) else None,
+            )
+        return c.FileAnswer(path=text.path, text=text)

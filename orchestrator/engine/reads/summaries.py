@@ -1,0 +1,138 @@
+"""summarize_file: the lines that say most of a file; and reads that are over a profile's limit and get them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from orchestrator.api import context as c
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import FileTooLarge, escaped
+from orchestrator.core.ids import Digest, show
+from orchestrator.core.policy.profiles import OverLimit
+from orchestrator.core.text.answer_space import estimate_tokens
+from orchestrator.core.text.excerpts import Budget
+from orchestrator.core.text.regions import merged
+from orchestrator.core.text.summary import KeyLines, key_lines
+from orchestrator.engine.access import ContentAccess
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.excerpts import note_lines
+from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.services import Services
+
+KEPT = 500
+"""Contents whose key lines are remembered."""
+
+MOST_CHARACTERS = 160
+"""Of one line in a summary."""
+
+SUMMARY_TOKENS = 800
+"""Of a summary in place of a file."""
+
+
+class _Facts(NamedTuple):
+    key: KeyLines
+    tokens: int
+
+
+class Summarizer:
+    """Answers from what is remembered by content; what a caller may not be shown is taken out for each."""
+
+    def __init__(self, services: Services, observer: Observer, reader: Reader) -> None:
+        self._s, self._observer, self._reader = services, observer, reader
+        self._facts: OrderedDict[tuple[str, Digest], _Facts] = OrderedDict()
+
+    async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
+        """As the profile says, the summary of a file that is too large to be read at once."""
+        try:
+            return await self._reader.read_file(caller, call, params)
+        except OverLimit as over:
+            if self._s.permissions.profile(caller).over_limit != "summary" or params.at is not None:
+                raise
+            wanted = c.SummarizeFile(path=params.path, max_tokens=SUMMARY_TOKENS)
+            try:
+                told = await self.summarize_file(caller, call, wanted)
+            except FileTooLarge:
+                raise over from None
+            way = f"{over.hint} A person is asked for all of it: {_whole(told)}."
+            return r.FileText(
+                path=told.path,
+                version_id=told.version_id,
+                start=0,
+                end=0,
+                total_lines=told.total_lines,
+                text=told.text,
+                encoding="",
+                eol="",
+                content_hash=None,
+                summary=True,
+                truncated=True,
+                next=told.next,
+                redactions=told.redactions,
+                warnings=(f"{over.message}: this is a summary. {way}", *told.warnings),
+            )
+
+    async def summarize_file(self, caller: Caller, call: Call, params: c.SummarizeFile) -> c.Summary:
+        path = self._s.paths.file(params.path)
+        access = self._s.access.content(caller, call, path)
+        async with self._s.locks.shared(path):
+            found = await outlined_file(self._s, self._observer, access)
+            return await self._summary(access, call, params, found)
+
+    async def _summary(
+        self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile
+    ) -> c.Summary:
+        path, facts, lines = access.path, self._facts_of(found), found.hidden.over(found.document.lines)
+        most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
+        room = call.room.framed(escaped(path), escaped(path), *found.shown.warnings)
+        budget = Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
+        rows: dict[int, str] = {}
+        for number in range(facts.key.head.start, facts.key.head.end + 1):
+            if budget.weight < params.max_tokens * 4 or not budget.take(lines[number - 1][:MOST_CHARACTERS]):
+                break  # half of it is for what the file defines
+            rows[number] = f"{number:>6}\t{lines[number - 1][:MOST_CHARACTERS]}"
+        named = set[int]()
+        for one in facts.key.definitions:
+            row = lines[one.at - 1][:MOST_CHARACTERS]
+            if one.at not in rows and not budget.take(f"-{one.end_line}{row}"):
+                break
+            named.add(one.at)
+            rows[one.at] = f"{one.at:>6}-{one.end_line}\t{row}"
+        whole = [LineRange(n, n) for n in sorted(rows) if len(lines[n - 1]) <= MOST_CHARACTERS]
+        text = "".join(f"{rows[number]}\n" for number in sorted(rows))
+        secrets = tuple(secret for secret in found.hidden.found if secret.line in rows)
+        await note_lines(self._s, access, call, found, merged(tuple(whole)), text, secrets, cut=False)
+        shown = sum(one.at in named for one in facts.key.definitions)
+        return c.Summary(
+            path=path,
+            version_id=show(found.shown.version),
+            language=found.outline.language,
+            total_lines=found.document.line_count,
+            tokens=facts.tokens,
+            text=text,
+            symbols=facts.key.symbols,
+            left_out=facts.key.symbols - shown,
+            next=f"get_overview(path={quoted(path)})" if facts.key.symbols > shown else None,
+            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
+            warnings=found.shown.warnings,
+        )
+
+    def _facts_of(self, found: OutlinedFile) -> _Facts:
+        key = found.outline.language, found.shown.digest
+        facts = self._facts.get(key)
+        if facts is None:
+            lines = found.document.lines
+            facts = _Facts(key_lines(found.outline, lines), estimate_tokens("\n".join(lines)))
+            self._facts[key] = facts
+            if len(self._facts) > KEPT:
+                self._facts.popitem(last=False)
+        return facts
+
+
+def _whole(told: c.Summary) -> str:
+    return f"read_file(path={quoted(told.path)}, start=1, end={told.total_lines})"

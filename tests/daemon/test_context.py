@@ -1,0 +1,125 @@
+"""Several files, excerpts and summaries within a token budget, through the real daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.clients.python import RemoteError
+from orchestrator.core.text.answer_space import estimate_tokens
+from orchestrator.servers.blocks import text_block
+from tests.daemon.cli import cli
+from tests.daemon.daemon_process import RunningDaemon, running
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+SHOP = '"""Sells things."""\n\nimport os\n\n\nclass Shop:\n' + "".join(
+    f"    def sell_{n}(self):\n        return {n}\n\n" for n in range(300)
+)
+
+
+def numbered(path: Path, lines: int, text: str = "line") -> None:
+    path.write_text("".join(f"{text} {n}\n" for n in range(1, lines + 1)))
+
+
+async def test_several_files_in_one_answer(daemon: RunningDaemon) -> None:
+    numbered(daemon.workspace / "a.txt", 3)
+    numbered(daemon.workspace / "big.txt", 5000)
+    (daemon.workspace / "b.bin").write_bytes(b"\0\1\2")
+    async with daemon.client("alice") as alice:
+        answer = await alice.read_files(("big.txt", "b.bin", "none.txt", ".env", "a.txt"), max_tokens=1000)
+        files = answer.files
+        assert [file.path for file in files] == ["big.txt", "b.bin", "none.txt", ".env", "a.txt"]
+        assert [file.code for file in files] == [None, "binary_file", "not_found", "denied", None]
+        big, small = files[0].text, files[4].text
+        assert big is not None
+        assert small is not None
+        assert (small.end, small.truncated, big.truncated) == (3, False, True)
+        assert big.next == f'read_file(path="big.txt", start={big.end + 1})'
+        assert 500 < estimate_tokens(big.text) <= 1000  # what the small one leaves is the large one's
+        entries = (await alice.journal_query()).entries
+        kinds = [entry.kind for entry in entries]
+        assert (kinds.count("file_read"), kinds.count("read_refused")) == (2, 3)
+        await alice.write_file("a.txt", "mine\n", mode="truncate")  # it was seen whole
+        many = [f"f{n}.txt" for n in range(30)]
+        rest = await alice.read_files(tuple(many), max_tokens=500)
+        assert [file.path for file in rest.files] == many[:10]
+        assert rest.next is not None
+        assert rest.next.startswith('read_files(paths=["f10.txt"')
+
+
+async def test_an_excerpt(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        first = await alice.get_excerpt("shop.py")
+        assert [(part.start, part.end) for part in first.parts] == [(1, 80)]
+        assert [one.next for one in first.left_out] == ['read_file(path="shop.py", start=81, end=906)']
+        both = await alice.get_excerpt("shop.py", max_lines=10, leave_out="middle")
+        assert [(part.start, part.end) for part in both.parts] == [(1, 5), (902, 906)]
+        around = await alice.get_excerpt("shop.py", line=100, max_lines=5)
+        assert [(part.start, part.end) for part in around.parts] == [(98, 102)]
+        found = await alice.get_excerpt("shop.py", pattern="return 2", max_lines=3)
+        assert found.parts[0].text == "    13\t    def sell_2(self):\n    14\t        return 2\n    15\t\n"
+        assert (found.matches[:3], found.total_matches) == ((14, 68, 71), 111)
+        symbol = await alice.get_excerpt("shop.py", symbol="Shop.sell_7", max_tokens=50)
+        assert symbol.symbol == "Shop.sell_7"
+        assert "def sell_7" in symbol.parts[0].text
+        for refused, code in (
+            ({"symbol": "Shop.buy"}, "symbol_not_found"),
+            ({"pattern": "nowhere"}, "search_not_found"),
+            ({"line": 9999}, "invalid_parameter"),
+            ({"line": 3, "pattern": "x"}, "invalid_parameter"),
+        ):
+            with pytest.raises(RemoteError) as error:
+                await alice.get_excerpt("shop.py", **refused)
+            assert error.value.code == code
+        seen = (await alice.session_status()).recent_reads[0].lines
+        assert seen.startswith("1-80, 98-102")
+
+
+async def test_a_summary(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP.replace("import os", f"TOKEN = '{TOKEN}'"))
+    async with daemon.client("alice") as alice:
+        answer = await alice.summarize_file("shop.py")
+        rows = answer.text.splitlines()
+        assert rows[0] == '     1\t"""Sells things."""'
+        assert any(row.endswith("\tclass Shop:") for row in rows)
+        block = text_block(answer)
+        assert block is not None
+        assert estimate_tokens(block) < 600
+        assert answer.tokens > 3000
+        assert answer.next == 'get_overview(path="shop.py")'
+        assert TOKEN not in block
+        assert len((await alice.summarize_file("shop.py", max_tokens=5000)).text) > 3 * len(answer.text)
+
+
+async def test_a_whole_file_over_the_limit_is_summarized(base: Path) -> None:
+    (base / "state").mkdir(mode=0o700)
+    profile = '[[profile]]\nname = "small"\nagents = ["alice"]\nover_limit = "summary"\nmax_read_lines = 100\n'
+    (base / "state/policy.toml").write_text(f'name = "ours"\nextends = "default"\n{profile}')
+    with running(base) as daemon:
+        (daemon.workspace / "shop.py").write_text(SHOP)
+        async with daemon.client("alice") as alice:
+            told = await alice.read_file("shop.py")
+            assert told.summary
+            assert "class Shop:" in told.text
+            assert told.next == 'get_overview(path="shop.py")'
+            assert 'read_file(path="shop.py", start=1, end=100)' in told.warnings[0]
+            assert (await alice.read_file("shop.py", start=1, end=100)).end == 100
+            with pytest.raises(RemoteError) as refused:
+                await alice.read_file("shop.py", start=1, end=906)
+            assert refused.value.code == "approval_required"
+            async with daemon.client() as person:
+                asked, code = refused.value.details["approval"], await daemon.make_approver()
+                await person.approve(asked, unseen=True, approver=code)
+            assert (await alice.read_file("shop.py", start=1, end=906)).end == 906
+
+
+def test_on_the_command_line(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    ended, said = cli(daemon, "excerpt", "shop.py", "--line", "100", "--max-lines", "3")
+    assert (ended, "def sell_31(self)" in said) == (0, True)
+    ended, said = cli(daemon, "summary", "shop.py")
+    assert (ended, "class Shop:" in said) == (0, True)
