@@ -79,7 +79,7 @@ class FuzzyPattern:
     def maybe(self, data: bytes) -> bool:
         return any(piece.maybe(data) for piece in self._exact)
 
-    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
+    def spots(self, lines: Sequence[str], *, spans: bool = True) -> Iterator[Spot]:
         text = "\n".join(lines)
         places = self._places(text if self.case_sensitive else folded(text))
         line = start = 0
@@ -91,9 +91,9 @@ class FuzzyPattern:
             while chosen and chosen[0].start <= end:
                 end = _line_end(text, max(end, chosen[0].end))
                 here.append(chosen.popleft())
-            spans: Spans = tuple((near.start - start, near.end - start) for near in here[:MOST_SUBMATCHES])
+            within: Spans = tuple((near.start - start, near.end - start) for near in here[:MOST_SUBMATCHES])
             edits = min(near.edits for near in here)
-            yield Spot(line, text.count("\n", start, end) + 1, spans, round(1 - edits / len(self.text), 3))
+            yield Spot(line, text.count("\n", start, end) + 1, within, round(1 - edits / len(self.text), 3))
         if places.cut:
             raise NotAll
 

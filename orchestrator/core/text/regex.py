@@ -59,7 +59,7 @@ class RegexPattern:
         text = rf"(?:^|{_BESIDE})({self.text})(?:$|{_BESIDE})" if self.word else self.text
         return compiled(text, case_sensitive=self.case_sensitive, multiline=self.multiline)
 
-    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
+    def spots(self, lines: Sequence[str], *, spans: bool = True) -> Iterator[Spot]:
         if not lines:
             return
         text = ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
@@ -68,8 +68,8 @@ class RegexPattern:
             line += text.count(b"\n", start, span[0])
             start = text.rfind(b"\n", 0, span[0]) + 1
             end = text.find(b"\n", max(span[0], span[1] - 1))
-            spans = self._spans(text, start, end)
-            yield Spot(line, text.count(b"\n", start, end) + 1, spans)
+            rows = text.count(b"\n", start, end) + 1
+            yield Spot(line, rows, self._spans(text, start, end) if spans else ())
             line += text.count(b"\n", start, end + 1)
             start = at = end + 1
 

@@ -86,8 +86,11 @@ class Matcher(Protocol):
     def maybe(self, data: bytes) -> bool:
         """Whether a file of these bytes can match; False is certain, and saves decoding."""
 
-    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
-        """The matches, ascending by line; at most one begins on a line. Raises NotAll behind the last of some."""
+    def spots(self, lines: Sequence[str], *, spans: bool = True) -> Iterator[Spot]:
+        """The matches, ascending by line; at most one begins on a line. Raises NotAll behind the last of some.
+
+        Without `spans` they need not say where in their lines they are, which takes longer than to find them.
+        """
 
 
 class Pattern:
@@ -116,6 +119,11 @@ class Pattern:
         self._folded = text.lower().encode("ascii", "replace")
 
     @property
+    def plain(self) -> bool:
+        """Whether every place where it is written is a match, and no other."""
+        return self.case_sensitive and not self.word
+
+    @property
     def sweep(self) -> tuple[str, ...]:
         return (literal_expression(self.text, case_sensitive=self.case_sensitive),)
 
@@ -136,9 +144,12 @@ class Pattern:
             return True
         return self._folded in data.lower()
 
-    def spots(self, lines: Sequence[str]) -> Iterator[Spot]:
+    def spots(self, lines: Sequence[str], *, spans: bool = True) -> Iterator[Spot]:
         text = "\n".join(lines)
         if self.case_sensitive and self.text not in text:
+            return
+        if not spans:
+            yield from self._lines(text)
             return
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         at = 0
@@ -147,6 +158,26 @@ class Pattern:
             found = islice(self.expression.finditer(lines[line]), MOST_SUBMATCHES)
             yield Spot(line, 1, tuple(match.span() for match in found))
             at = starts[line + 1]
+
+    def _lines(self, text: str) -> Iterator[Spot]:
+        """Each line that matches."""
+        line = at = 0
+        plain, find, found = self.plain, self.expression.search, -1
+        while True:
+            if plain:
+                found = text.find(self.text, at)
+            elif (match := find(text, at)) is not None:
+                found = match.start()
+            else:
+                return
+            if found < 0:
+                return
+            line += text.count("\n", at, found)
+            yield Spot(line, 1, ())
+            end = text.find("\n", found)
+            if end < 0:
+                return
+            line, at = line + 1, end + 1
 
 
 def search(
@@ -162,7 +193,7 @@ def search(
 
     Cost: one pass of the matcher over the text, then O(hits).
     """
-    found: Iterable[Spot] = _without(lines, pattern) if invert else pattern.spots(lines)
+    found: Iterable[Spot] = _without(lines, pattern) if invert else pattern.spots(lines, spans=max_hits > 0)
     hits: list[Match] = []
     total, partial, best = 0, False, 0.0
     try:
@@ -183,5 +214,5 @@ def _match(lines: Sequence[str], spot: Spot, context_lines: int) -> Match:
 
 
 def _without(lines: Sequence[str], pattern: Matcher) -> Iterator[Spot]:
-    matching = {at for spot in pattern.spots(lines) for at in range(spot.line, spot.line + spot.rows)}
+    matching = {at for spot in pattern.spots(lines, spans=False) for at in range(spot.line, spot.line + spot.rows)}
     return (Spot(at, 1, ()) for at in range(len(lines)) if at not in matching)

@@ -54,6 +54,7 @@ def test_finds_what_lines_hold(lines: list[str], text: str, case_sensitive: bool
     expected = [at for at, line in enumerate(lines, 1) if bool(pattern.expression.search(line)) != invert]
     assert [hit.line for hit in found.hits] == expected
     assert found.total == len(expected)
+    assert search(lines, pattern, invert=invert, max_hits=0).total == len(expected)
     for hit in found.hits:
         assert lines[hit.line - 1] == hit.text
         assert list(hit.submatches) == [match.span() for match in pattern.expression.finditer(hit.text)]
