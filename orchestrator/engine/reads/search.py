@@ -20,6 +20,7 @@ from orchestrator.core.text.search import Found, Match, Matcher, Pattern
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.names import Names
 from orchestrator.engine.reads.search_page import Page, Ranked
 from orchestrator.engine.reads.search_sources import SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
 from orchestrator.engine.reads.search_sweep import LARGE_BYTES, Sweep, found_in, sweep
@@ -38,8 +39,8 @@ _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL)
 class Searcher:
     """Finds lines, shows them, and notes which lines of which version were shown."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._present = services, Present(services, observer)
+    def __init__(self, services: Services, observer: Observer, names: Names) -> None:
+        self._s, self._present = services, Present(services, observer, names)
 
     async def search_content(self, caller: Caller, call: Call, params: p.SearchContent) -> r.SearchResult:
         matcher = matcher_of(params)

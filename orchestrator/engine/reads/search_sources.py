@@ -12,6 +12,7 @@ from anyio import to_thread
 from orchestrator.core.errors import ApprovalRequired, Denied, FileNotFound, JournalCorrupt, PathError, VersionNotKept
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.name_index import LAST
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.registry import NOTHING, Known
 from orchestrator.core.projections.versions import VersionRow
@@ -19,7 +20,8 @@ from orchestrator.core.text.search import Matcher
 from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
-from orchestrator.engine.paths import Walker, below
+from orchestrator.engine.names import Names
+from orchestrator.engine.paths import below
 from orchestrator.engine.services import Services
 
 SHOWN: tuple[Showing, ...] = ("search", "read")
@@ -72,9 +74,8 @@ class Source(Protocol):
 class Present:
     """The files on the disk."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
-        self._walker = Walker(services.workspace, services.ignore)
+    def __init__(self, services: Services, observer: Observer, names: Names) -> None:
+        self._s, self._observer, self._names = services, observer, names
 
     async def is_one(self, start: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(start)
@@ -85,9 +86,14 @@ class Present:
     async def files(
         self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
     ) -> tuple[list[WorkspacePath], int]:
+        wanted = Globs(globs) if globs else None
+        first = ("" if start == ROOT else f"{start}/") + (wanted.prefix if wanted else "")
+        pieces = wanted.pieces if wanted else ()
+
         def below_it() -> tuple[list[WorkspacePath], int]:
-            paths = [item.path for item in self._walker.walk(start) if item.stat.kind == "file" and item.valid]
-            return _allowed(self._s, caller, start, globs, paths)
+            names = self._names.walk(start, first=first, last=first + LAST, holding=pieces)
+            paths = [name.path for name in names if name.kind == "file"]
+            return _allowed(self._s, caller, start, wanted, paths)
 
         return await to_thread.run_sync(below_it)
 
@@ -143,7 +149,7 @@ class Past:
         self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
     ) -> tuple[list[WorkspacePath], int]:
         paths = [path for path in self._rows if start == ROOT or path.startswith(f"{start}/")]
-        return await to_thread.run_sync(_allowed, self._s, caller, start, globs, paths)
+        return await to_thread.run_sync(_allowed, self._s, caller, start, Globs(globs) if globs else None, paths)
 
     async def fitting(self, matcher: Matcher, paths: list[WorkspacePath]) -> list[WorkspacePath]:
         return paths
@@ -167,11 +173,10 @@ class Past:
 
 
 def _allowed(
-    services: Services, caller: Caller, start: WorkspacePath, globs: tuple[str, ...], paths: list[WorkspacePath]
+    services: Services, caller: Caller, start: WorkspacePath, wanted: Globs | None, paths: list[WorkspacePath]
 ) -> tuple[list[WorkspacePath], int]:
     """Those of the paths that fit and that the caller may search, and how many more policy keeps out."""
-    if globs:
-        wanted = Globs(globs)
+    if wanted is not None:
         paths = [path for path in paths if wanted.match(below(start, path))]
     allowed = services.access.contents_of(caller, paths, SHOWN_OF_MANY)
     return allowed, len(paths) - len(allowed)
