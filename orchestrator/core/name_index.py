@@ -103,6 +103,28 @@ class NameIndex:
             if found:
                 yield found
 
+    def down_to(
+        self, depth: int, above: str, first: str = "", last: str = LAST, holding: Sequence[str] = ()
+    ) -> Iterator[list[str]]:
+        """As `lines`, of a directory (its path with a `/`); what is more levels below it is passed over unread."""
+        at = first
+        while True:
+            for lines in self.lines(at, last, holding):
+                shallow, number = list[str](), 0
+                while number < len(lines):
+                    names = lines[number][len(above) :].split("/", depth)
+                    if len(names) <= depth:
+                        shallow.append(lines[number])
+                        number += 1
+                    else:
+                        at = f"{above}{'/'.join(names[:depth])}0"
+                        number = bisect_left(lines, at, number)
+                yield shallow
+                if lines[-1] < at:
+                    break
+            else:
+                return
+
 
 def _pieces(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The first line of each piece, and its text, with a line's end at both ends."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 from anyio import CapacityLimiter, from_thread
@@ -82,25 +83,19 @@ class Names:
             return
         if not index.holds_below(above):
             self._workspace.names(start)  # there is nothing, or it is closed to us
-        too_deep = ""  # lines before this one are
-        for lines in index.lines(max(first, above), min(last, f"{start}0" if above else LAST), holding):
+        read = index.lines if depth is None else partial(index.down_to, depth, above)
+        for lines in read(max(first, above), min(last, f"{start}0" if above else LAST), holding):
             for line in lines:
-                if line < too_deep:
-                    continue
-                path, kind = read_line(line)
-                below = path[len(above) :]
-                if depth is not None and below.count("/") >= depth:
-                    too_deep = above + "/".join(below.split("/", depth)[:depth]) + "0"
-                elif hidden or not (below[:1] == "." or "/." in below):
+                below = line[len(above) :]
+                if hidden or not (below[:1] == "." or "/." in below):
+                    path, kind = read_line(line)
                     yield Name(WorkspacePath(path), kind)
 
     def children(self, directory: WorkspacePath, *, hidden: bool) -> Iterator[Name]:
         """What is in a directory itself: the directories in it, then all else, each by name."""
-        marks = (line_of("", "directory"),)
-        folders = list(self.walk(directory, depth=1, hidden=hidden, holding=marks))
-        yield from (item for item in folders if item.kind == "directory")
-        others = folders if folders and folders[0].stat is not None else self.walk(directory, depth=1, hidden=hidden)
-        yield from (item for item in others if item.kind != "directory")
+        found = list(self.walk(directory, depth=1, hidden=hidden))
+        yield from (item for item in found if item.kind == "directory")
+        yield from (item for item in found if item.kind != "directory")
 
     def stats(self, names: Sequence[Name]) -> list[FileStat | None]:
         """What the disk says of each; None where it is gone."""

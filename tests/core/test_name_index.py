@@ -50,6 +50,17 @@ def test_it_is_a_sorted_list(
     assert found == [line for line in wanted if not holding or any(piece in line for piece in holding)]
 
 
+PATHS = st.lists(st.sampled_from(("a", "a-", "b.", "c")), min_size=1, max_size=5).map("/".join)
+
+
+@given(st.sets(st.builds(line_of, PATHS, KINDS), max_size=30), st.integers(1, 3), st.sampled_from(("", "a/", "a/a-/")))
+def test_what_is_deeper_is_passed_over(lines: set[str], depth: int, above: str) -> None:
+    index = NameIndex(sorted(lines))
+    found = [line for piece in index.down_to(depth, above, above, above + name_index.LAST) for line in piece]
+    below = [line for line in sorted(lines) if line.startswith(above)]
+    assert found == [line for line in below if line.removeprefix(above).count("/") < depth]
+
+
 @given(st.lists(st.tuples(st.sampled_from(("a", "a/b", "a/b/c", "a-b", "a.b", "ab")), st.none() | KINDS), max_size=12))
 def test_what_is_put_is_there_alone(puts: list[tuple[str, name_index.NameKind | None]]) -> None:
     index, plain = NameIndex(), dict[str, name_index.NameKind]()
