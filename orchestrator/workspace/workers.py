@@ -1,4 +1,4 @@
-"""At most two worker processes for costly work on texts: jobs in, answers out."""
+"""A few worker processes for costly work on texts: jobs in, answers out."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ from orchestrator.workspace.worker_process import ANSWER, JOB
 T = TypeVar("T")
 
 WORKERS = 2
+"""For work of one length, the short and the long: so an outline waits for no merge or search, whoever's that is."""
+
+SHORT_S = 5.0
+"""Work with no more time than this is short."""
+
+MOST_FREE = 2
+"""Workers that are kept for later work."""
 
 _GRACE_S = 30.0
 """For a worker to start and take a job, and beyond a job's processor time: a busy machine shares its processors out."""
@@ -51,7 +58,7 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._free: list[Worker] = []
-        self._turns = Turns(WORKERS)
+        self._short, self._long = Turns(WORKERS), Turns(WORKERS)
         self._log = logger("workers")
 
     @property
@@ -62,7 +69,7 @@ class WorkerPool:
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         owner, job = OWNER.get(), await to_thread.run_sync(_packed, work)
         try:
-            async with self._turns.taken(owner):
+            async with (self._short if limit_s <= SHORT_S else self._long).taken(owner):
                 ok, value = pickle.loads(await self._answer(job, limit_s))
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
             self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
@@ -82,9 +89,9 @@ class WorkerPool:
                 answer, spent = await worker.ask(job, limit_s)
             return answer
         finally:
-            if not spent:
+            if not spent and len(self._free) < MOST_FREE:
                 self._free.append(worker)
-            else:  # it died, works for a cancelled call, or has grown
+            else:  # it died, works for a cancelled call, has grown, or is one too many
                 with anyio.CancelScope(shield=True):
                     await worker.end()
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from orchestrator.core.content import digest_of
 from orchestrator.core.errors import SearchNotFound, TextTooCostly
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.machine import OWNER
+from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.workers import WorkerPool
 from tests.workspace import efforts
 
@@ -110,6 +113,29 @@ async def test_one_owner_leaves_a_worker_to_the_others(pool: WorkerPool, base: P
         assert done == ["b1", "b2"]
         await anyio.to_thread.run_sync(partial(Path(fifo).write_text, "go"))
     assert sorted(done[2:]) == ["a1", "a2", "a3", "a4"]
+
+
+async def test_an_outline_waits_for_no_long_work(pool: WorkerPool, base: Path) -> None:
+    """Neither for that of two others, nor for what waits behind it, nor for its own owner's."""
+    fifo = str(base / "fifo")
+    os.mkfifo(fifo)
+    text = b"def f(): ...\n"
+
+    async def long_work(owner: str) -> None:
+        OWNER.set(owner)
+        await pool.run(partial(efforts.wait_for, fifo))
+
+    async with anyio.create_task_group() as tasks:
+        for owner in ("a", "b", "c"):
+            tasks.start_soon(long_work, owner)
+        await anyio.wait_all_tasks_blocked()
+        for owner in ("a", "d"):
+            OWNER.set(owner)
+            with anyio.fail_after(60):
+                found = await LocalParser(pool).outline(WorkspacePath("a.py"), digest_of(text), text)
+            assert found is not None
+            assert [name for name, _ in found.walk()] == ["f"]
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_worker_imports_nothing_that_lies_in_the_current_folder(
