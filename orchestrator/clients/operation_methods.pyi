@@ -13,6 +13,7 @@ import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
 import orchestrator.api.parameters
 import orchestrator.api.policies
+import orchestrator.api.relations
 import orchestrator.api.results
 import orchestrator.api.session_operations
 import orchestrator.api.structure
@@ -396,13 +397,32 @@ class OperationMethods:
         direction: Literal["both", "imports", "imported_by"] = "both",
         depth: int = 1,
         skip: int = 0,
-    ) -> orchestrator.api.structure.Related:
+    ) -> orchestrator.api.relations.Related:
         """Files that a file imports, and files that import it: Python, JavaScript, TypeScript, Go, Rust, Java, C, C++.
 
         path: Relative path, e.g. 'src/app.py'.
         direction: Which side; both by default.
         depth: Imports of imports, so far.
         skip: As `next` of the last answer says.
+        """
+
+    async def find_references(
+        self,
+        symbol: str,
+        path: str | None = None,
+        globs: Sequence[str] = (),
+        by: Literal["scope", "word"] = "scope",
+        max_results: int = 50,
+        cursor: str | None = None,
+    ) -> orchestrator.api.relations.FoundReferences:
+        """Where a name is used: lines with the word, then by syntax and scope where a grammar allows; it says which.
+
+        symbol: Dotted name, e.g. 'Class.method'; or its last part.
+        path: The file that defines it: then imports and scopes decide.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        by: word: also in comments, strings and other scopes.
+        max_results: Most lines.
+        cursor: `cursor` of the last answer.
         """
 
     async def directory_stats(

@@ -24,8 +24,9 @@ from orchestrator.api.journal_checks import (
     WORKSPACE_CHECK,
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
+from orchestrator.api.relations import FIND_REFERENCES, RELATED_FILES
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
-from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, RELATED_FILES
+from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -64,6 +65,7 @@ from orchestrator.engine.reads.listing import Lister
 from orchestrator.engine.reads.many_files import ManyReader
 from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
+from orchestrator.engine.reads.reference_search import ReferenceFinder
 from orchestrator.engine.reads.relations import Relations
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
@@ -165,6 +167,7 @@ class Engine:
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
             handled_by(RELATED_FILES, Relations(services, observer, searcher).related_files),
+            handled_by(FIND_REFERENCES, ReferenceFinder(services, observer, searcher).find_references),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
             handled_by(READ_FILES, ManyReader(services, summarizer, self.reader, self._note_refusal).read_files),

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.references import References, Sought
 from orchestrator.core.text.symbols import Outline
 
 Step = Callable[[str], None]
@@ -75,6 +76,9 @@ class Parser(Protocol):
         Without a grammar, or past the limits of time and size, an outline by indentation and headings with
         `parsed` False. Raises nothing: a parser that dies is replaced.
         """
+
+    async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
+        """Every occurrence of a name as a word in a text, and what each is; None without a grammar. Not remembered."""
 
 
 class Cache(Protocol):

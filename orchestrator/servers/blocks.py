@@ -10,9 +10,10 @@ from functools import singledispatch
 from orchestrator.api import results as r
 from orchestrator.api.context import Excerpt, FileTexts, Summary, excerpt_head, excerpt_rows, summary_head
 from orchestrator.api.history import BlameAnswer
+from orchestrator.api.relations import FoundReferences, Related, reference_rows, references_head, related_rows
 from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
-from orchestrator.api.structure import Overview, Related, overview_head, overview_rows, related_rows
+from orchestrator.api.structure import Overview, overview_head, overview_rows
 from orchestrator.core.errors import escaped, plural
 
 
@@ -173,6 +174,12 @@ def _summary(result: Summary) -> str:
     left = f"[{result.left_out} of {plural(result.symbols, 'symbol')} left out]" if result.left_out else ""
     told = f"{result.summary}\n[written by {result.by}]\n" if result.summary is not None else ""
     return fenced(summary_head(result), told + result.text, "\n".join(filter(None, (left, _more(result.next)))))
+
+
+@_block.register
+def _references(result: FoundReferences) -> str:
+    rows = "".join(f"{row}\n" for row in reference_rows(result))
+    return fenced(references_head(result), rows, _cursor(result.cursor)) if rows else references_head(result)
 
 
 @_block.register

@@ -16,6 +16,7 @@ from anyio import to_thread
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline import parsed_outline, plain_outline
+from orchestrator.core.text.references import References, Sought, references
 from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.logs import logger
 from orchestrator.ports.machine import Workers
@@ -56,6 +57,18 @@ class LocalParser:
             self._cache.move_to_end((language, digest))
         return known[0]
 
+    async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
+        """See `ports.Parser`."""
+        language = language_of(path)
+        if language is None or len(data) > MOST_PARSED_BYTES:
+            return None
+        work = partial(references_in, language, data, sought, self._limit_s)
+        try:
+            return await self._workers.run(work, limit_s=self._limit_s)
+        except Exception as error:  # noqa: BLE001  # as for an outline
+            self._log.warning("a text is searched without its grammar", language=language, error=repr(error))
+            return None
+
     async def _made(self, language: str, data: bytes) -> tuple[Outline | None, int]:
         """The outline and its size."""
         work = partial(encoded_outline, language, data, self._limit_s)
@@ -83,11 +96,12 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """A language, and the query that finds its definitions."""
+    """A language, the query that finds its definitions, and the one that finds its scopes, where that is written."""
 
     name: str
     language: tree_sitter.Language
     query: tree_sitter.Query
+    scopes: tree_sitter.Query | None = None
 
 
 class _Wheel(msgspec.Struct, frozen=True):
@@ -115,6 +129,7 @@ _TYPESCRIPT = _Wheel(
 WHEELS: Final = {
     **{name: _wheel(name) for name in "python javascript go rust java c cpp ruby".split()},
     **{name: _wheel(name, tagged=False) for name in "c-sharp bash json yaml toml html css markdown".split()},
+    **{name: _wheel(name, tagged=False) for name in "kotlin swift lua scala sql".split()},
     "typescript": _TYPESCRIPT,
     "tsx": msgspec.structs.replace(_TYPESCRIPT, function="language_tsx"),
     "php": msgspec.structs.replace(_wheel("php"), function="language_php"),
@@ -150,20 +165,41 @@ def encoded_outline(language: str, data: bytes, limit_s: float) -> bytes:
     return msgspec.msgpack.encode(outlined(language, data, limit_s))
 
 
+def references_in(language: str, data: bytes, sought: Sought, limit_s: float = LIMIT_S) -> References | None:
+    """Where a name is used in a file's bytes; None without a grammar, or where parsing takes over half of the time."""
+    document, grammar = decode(data), load(language)
+    if document is None or grammar is None:
+        return None
+    text = document.text.encode("utf-8", "replace")
+    tree = _tree(grammar, text, limit_s / 2)
+    if tree is None:
+        return None
+    outlined = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
+    scoped = tree_sitter.QueryCursor(grammar.scopes).matches(tree.root_node) if grammar.scopes is not None else None
+    return References(tuple(references(language, tree.root_node, outlined, scoped, text, sought)), scoped is not None)
+
+
 def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | None:
     data = document.text.encode("utf-8", "replace")
+    tree = _tree(grammar, data, limit_s)
+    if tree is None:
+        return None
+    # Without a progress callback: with one, the second query of a process crashes (tree-sitter 0.26).
+    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
+    return parsed_outline(grammar.name, tree.root_node, matches, data)
+
+
+def _tree(grammar: Grammar, data: bytes, limit_s: float) -> tree_sitter.Tree | None:
+    """The tree of a text in UTF-8; None where that takes too long."""
     until = time.process_time() + limit_s
     try:
-        tree = tree_sitter.Parser(grammar.language).parse(
+        return tree_sitter.Parser(grammar.language).parse(
             lambda at, _: data[at : at + CHUNK_BYTES],
             encoding="utf8",
             progress_callback=lambda at, error: time.process_time() > until,
         )
     except ValueError:  # "Parsing failed": stopped by the callback
         return None
-    # Without a progress callback: with one, the second query of a process crashes (tree-sitter 0.26).
-    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
-    return parsed_outline(grammar.name, tree.root_node, matches, data)
 
 
 def _loaded(name: str, wheel: _Wheel) -> Grammar:
@@ -177,7 +213,9 @@ def _loaded(name: str, wheel: _Wheel) -> Grammar:
     )
     query = tree_sitter.Query(language, source)
     _spare(query, source.encode())
-    return Grammar(name, language, query)
+    scopes = own.joinpath("scopes", f"{'typescript' if name == 'tsx' else name}.scm")
+    scoped = tree_sitter.Query(language, scopes.read_text(encoding="utf-8")) if scopes.is_file() else None
+    return Grammar(name, language, query, scoped)
 
 
 def _spare(query: tree_sitter.Query, source: bytes) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.structure import Related
+from orchestrator.api.relations import Related
 from orchestrator.clients.python import RemoteError
 from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import cli

@@ -10,6 +10,7 @@ from anyio import to_thread
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.outline import plain_outline
+from orchestrator.core.text.references import References, Sought
 from orchestrator.core.text.symbols import Outline
 from orchestrator.ports.machine import LIMIT_S
 
@@ -29,3 +30,6 @@ class PlainParser:
     async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
         document = decode(data)
         return plain_outline(document.lines) if document is not None else None
+
+    async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
+        return None

@@ -47,6 +47,7 @@ BY_GLOB: dict[str, Call] = {
     "find_files": lambda glob: {"glob": glob},
     "directory_stats": lambda glob: {"globs": [glob]},
     "search_content": lambda glob: {"globs": [glob], "pattern": "outside"},
+    "find_references": lambda glob: {"globs": [glob], "symbol": "outside"},
     "changes_since": lambda glob: {"globs": [glob], "version": "@1"},
     "rollback": lambda glob: {"globs": [glob], "preview": True},
     "reserve_paths": lambda glob: {"globs": [glob], "ttl_s": 1},

@@ -71,6 +71,7 @@ CASES = (
     Case("read_symbol", "ok", {"path": "a.py", "symbol": "f"}),
     Case("read_enclosing", "ok", {"path": "a.txt", "line": 2}),
     Case("related_files", "ok", {"path": "a.py"}),
+    Case("find_references", "ok", {"symbol": "f"}),
     Case("edit_file", "preview", {"path": "a.txt", "changes": SEARCH, "preview": True}),
     Case("edit_file", "ok", {"path": "a.txt", "changes": SEARCH}, ("change", "change")),
     Case("edit_file", "preview", {"path": "a.txt", "changes": OTHER, "base": "{first}", "preview": True}),

@@ -23,6 +23,7 @@ READS: dict[str, Callable[[str], Params]] = {
     "file_history": lambda path: {"path": path},
     "search_content": lambda path: {"path": path, "pattern": "outside"},
     "get_overview": lambda path: {"path": path},
+    "find_references": lambda path: {"path": path, "symbol": "outside"},
     "related_files": lambda path: {"path": path},
     "get_excerpt": lambda path: {"path": path},
     "summarize_file": lambda path: {"path": path},

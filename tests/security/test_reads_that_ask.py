@@ -34,6 +34,7 @@ TEXT = "dear diary\n"
         ("read_file", {"path": "asked.txt"}),
         ("read_lines", {"path": "asked.txt"}),
         ("get_overview", {"path": "asked.txt"}),
+        ("find_references", {"path": "asked.txt", "symbol": "dear"}),
         ("related_files", {"path": "asked.txt"}),
         ("get_excerpt", {"path": "asked.txt"}),
         ("summarize_file", {"path": "asked.txt"}),

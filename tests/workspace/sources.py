@@ -293,6 +293,105 @@ x
 
 # Next
 """,
+    "kotlin": """\
+package a.b
+import c.d.E
+import f.g.*
+
+// a server
+@Deprecated("x")
+class Server(val port: Int) {
+    val x = 1
+
+    // starts
+    fun start(): Int {
+        return 1
+    }
+
+    companion object {
+        fun make() = Server(1)
+    }
+
+    enum class State { ON, OFF }
+}
+
+interface Run {
+    fun run()
+}
+
+object Single
+fun main() {}
+const val LIMIT = 3
+typealias Id = String
+""",
+    "swift": """\
+import Foundation
+
+// a server
+class Server: Base {
+    var port = 1
+    init() {}
+    // starts
+    @discardableResult
+    func start(x: Int) -> Int { return 1 }
+}
+struct P { let x: Int }
+enum E { case a }
+protocol Run { func run() }
+extension Server { func stop() {} }
+func main() {}
+let LIMIT = 3
+typealias Id = String
+""",
+    "lua": """\
+local m = require("a.b")
+require "c"
+
+-- starts
+function start(x)
+  return x
+end
+
+local function inner() end
+function M.go() end
+function M:stop() end
+M.run = function() end
+local f = function() end
+LIMIT = 3
+""",
+    "scala": """\
+package a
+
+import b.c.D
+import e.{F, G}
+
+// a server
+class Server(x: Int) extends Base {
+  val port = 1
+
+  // starts
+  @tailrec
+  def start(): Int = 1
+}
+
+object Main {
+  def main(a: Array[String]): Unit = {}
+}
+trait Run { def run(): Unit }
+case class P(x: Int)
+enum Color { case Red }
+type Id = String
+""",
+    "sql": """\
+-- users
+CREATE TABLE users (id INT, name TEXT);
+CREATE VIEW v AS SELECT 1;
+CREATE INDEX i ON users (id);
+CREATE FUNCTION f(x int) RETURNS int AS $$ SELECT 1 $$ LANGUAGE sql;
+CREATE TRIGGER t BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION f();
+CREATE TYPE mood AS ENUM ('a');
+SELECT * FROM users;
+""",
 }
 
 EXPECTED = {
@@ -459,6 +558,65 @@ EXPECTED = {
         heading Title.Part one.Under 9-10
         heading Next 14-14
     """,
+    "kotlin": """
+        class Server 5-20
+        property Server.x 8-8
+        method Server.start 10-13
+        method Server.make 16-16
+        class Server.State 19-19
+        interface Run 22-24
+        method Run.run 23-23
+        class Single 26-26
+        function main 27-27
+        variable LIMIT 28-28
+        type Id 29-29
+    """,
+    "swift": """
+        class Server 3-10
+        property Server.port 5-5
+        method Server.init 6-6
+        method Server.start 7-9
+        struct P 11-11
+        property P.x 11-11
+        enum E 12-12
+        interface Run 13-13
+        method Run.run 13-13
+        impl Server 14-14
+        method Server.stop 14-14
+        function main 15-15
+        variable LIMIT 16-16
+        type Id 17-17
+    """,
+    "lua": """
+        constant m 1-1
+        function start 4-7
+        function inner 9-9
+        function M.go 10-10
+        method M.stop 11-11
+        function M.run 12-12
+        function f 13-13
+        constant LIMIT 14-14
+    """,
+    "scala": """
+        class Server 6-13
+        property Server.port 8-8
+        method Server.start 10-12
+        module Main 15-17
+        function Main.main 16-16
+        trait Run 18-18
+        method Run.run 18-18
+        class P 19-19
+        enum Color 20-20
+        type Id 21-21
+    """,
+    "sql": """
+        table users 1-2
+        view v 3-3
+        index i 4-4
+        function f 5-5
+        trigger t 6-6
+        type mood 7-7
+    """,
 }
 
 IMPORTS = {
@@ -495,5 +653,9 @@ IMPORTS = {
     "bash": ("source ./x.sh\n. y.sh\necho x\n", ["1 ./x.sh", "2 y.sh"]),
     "css": ('@import "x.css";\n@import url("y.css");\n', ["1 x.css", "2 y.css"]),
     "html": ('<script src="x.js"></script>\n<link href="y.css">\n<a href="q">q</a>\n', ["1 x.js", "2 y.css"]),
+    "kotlin": ("import c.d.E\nimport f.g.*\n", ["1 c.d.E", "2 f.g"]),
+    "swift": ("import Foundation\n", ["1 Foundation"]),
+    "lua": ('local m = require("a.b")\nrequire "c"\nother "no"\n', ["1 a.b", "2 c"]),
+    "scala": ("import b.c.D\nimport e.{F, G}\n", ["1 b.c.D", "2 e.{F, G}"]),
 }
 """A source in each language that has imports, and what is found of them: line, source, names."""

@@ -15,8 +15,9 @@ from orchestrator.api.conflicts import ConflictInfo, Party
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
 from orchestrator.api.operations import OPERATIONS
+from orchestrator.api.relations import FoundReferences, Related, reference_rows, references_head, related_rows
 from orchestrator.api.session_operations import notice_text
-from orchestrator.api.structure import Overview, Related, overview_head, overview_rows, related_rows
+from orchestrator.api.structure import Overview, overview_head, overview_rows
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.clients.render.generic import (
     DIFF_GOES_ON,
@@ -135,6 +136,15 @@ def _related(result: Related) -> Iterator[str]:
         yield f"… {plural(result.left_out, 'file')} left out; go on with {_skipping(result.next)}"
     if result.partial:
         yield "(there was no time to look at every file)"
+    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
+
+
+@rendered.register
+def _references(result: FoundReferences) -> Iterator[str]:
+    for row in reference_rows(result):
+        yield from content(row)
+    yield f"({references_head(result)})"
+    yield from go_on(len(result.hits), result.total, result.cursor)
     yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 

@@ -205,7 +205,7 @@ class _Lines:
 
     def note_import(self, known: dict[tuple[int, str], list[str]], captures: Mapping[str, Sequence[Node]]) -> None:
         """By line and source the names that are taken of it."""
-        source = "".join(self.of(node, SOURCE_CHARS) for node in captures.get("source", ()))
+        source = "".join(self.of(node, SOURCE_CHARS) for node in captures.get("source", ())).removeprefix("import ")
         source = source or "".join(f"self::{self.of(node)}" for node in captures.get("module", ()))
         key = self.line_of(captures["import"][0].start_byte), source
         if source and (key in known or len(known) < MOST_IMPORTS):

@@ -35,10 +35,15 @@ _SUFFIXES: Final = {
     "html": ".html .htm .xhtml",
     "css": ".css",
     "markdown": ".md .markdown .mdown",
+    "kotlin": ".kt .kts",
+    "swift": ".swift",
+    "lua": ".lua",
+    "scala": ".scala .sc",
+    "sql": ".sql",
 }
 
 LANGUAGES: Final = tuple(_SUFFIXES)
-"""The grammars by name; `tsx` comes with TypeScript's wheel."""
+"""The grammars by name; `tsx` comes with TypeScript's wheel, the last five with the extra `languages-all`."""
 
 _BY_SUFFIX = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 

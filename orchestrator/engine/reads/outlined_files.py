@@ -27,7 +27,7 @@ class OutlinedFile(NamedTuple):
     document: Document
     outline: Outline
     hidden: Hidden
-    size: int
+    data: bytes
 
     def told(self, name: str) -> str:
         """A name of the outline without what a secret says: names of a text without a grammar are whole lines."""
@@ -49,7 +49,7 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
         raise BinaryFile(path, "it is not text")
     hidden = await services.redaction.of(access.caller, path, digest, document)
     shown = Shown(path, entry.version, digest, document, warnings(present))
-    return OutlinedFile(shown, document, outline, hidden, len(data))
+    return OutlinedFile(shown, document, outline, hidden, data)
 
 
 async def note_told(services: Services, access: ContentAccess, call: Call, found: OutlinedFile, text: str) -> None:

@@ -108,7 +108,7 @@ class Overviewer:
             version_id=show(shown.version),
             language=outline.language,
             line_count=document.line_count,
-            size=found.size,
+            size=len(found.data),
             encoding=document.encoding,
             eol=document.eol,
             long_lines=s.LongLinesText(count=long.count, longest=long.longest, lines=long.lines) if long else None,

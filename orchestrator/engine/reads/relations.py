@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import structure as s
+from orchestrator.api import relations as s
 from orchestrator.core.errors import OrchestratorError, PathError, escaped
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.paths import ROOT

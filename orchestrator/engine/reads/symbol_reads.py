@@ -42,7 +42,7 @@ class SymbolReader:
             try:
                 name, symbol = only_symbol(found.outline, params.symbol)
             except (SymbolNotFound, SymbolAmbiguous) as error:
-                _offer(error, path, found.outline, params.symbol)
+                offer(error, path, found.outline, params.symbol)
                 raise
             return await self._show(access, call, params, found, LineRange(symbol.line, symbol.end_line), name)
 
@@ -93,7 +93,7 @@ def _around(holders: Sequence[Symbol]) -> list[tuple[str, Symbol]]:
     return [one for one in named if one[1].kind in CODE] or named
 
 
-def _offer(error: SymbolNotFound | SymbolAmbiguous, path: WorkspacePath, outline: Outline, name: str) -> None:
+def offer(error: SymbolNotFound | SymbolAmbiguous, path: WorkspacePath, outline: Outline, name: str) -> None:
     """Put into a refusal what to send instead: the nearest names, or the lines of each that is called so."""
     if isinstance(error, SymbolAmbiguous):
         error.hint = "Send the call of the one that you mean, from `details`."

@@ -1,0 +1,275 @@
+"""find_references: where a name is used. A search finds files with the word, syntax trees say what each is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from orchestrator.api import relations as s
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import ParameterInvalid, PathError, SymbolAmbiguous, SymbolNotFound, escaped
+from orchestrator.core.events.files import ContentSearched, SeenLines
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.paths import ROOT
+from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
+from orchestrator.core.text.import_paths import FAMILIES
+from orchestrator.core.text.locate_symbol import only_symbol
+from orchestrator.core.text.references import MEANT, References, Role, Sought
+from orchestrator.core.text.regions import merged
+from orchestrator.core.text.search import Pattern
+from orchestrator.core.text.symbols import Outline, language_of, suffixes_of
+from orchestrator.engine.access import ContentAccess, Showing
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import NO_VERSION, Observer
+from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.reads.search import Searcher
+from orchestrator.engine.reads.symbol_reads import offer
+from orchestrator.engine.services import Services
+
+NAMED: tuple[Showing, ...] = ("search", "read")
+SHOWN: tuple[Showing, ...] = (*NAMED, "list")
+
+ROW_BYTES, FILE_BYTES, MIN_LINE = 30, 24, 50
+
+LOOKED_US = 8_000_000
+"""How long files are looked at for one answer; it then goes on with the next file."""
+
+_RANK: tuple[Role, ...] = ("definition", "import", "use", "member", "word", "string", "comment", "elsewhere")
+"""Of several on one line the first says what the line is."""
+
+_INNER = frozenset({"function", "method"})
+
+
+class _Defined(NamedTuple):
+    """Where the symbol is that is looked for. `within`: in a function, so that no other file can use it."""
+
+    access: ContentAccess
+    path: WorkspacePath
+    line: int
+    within: bool
+
+
+class ReferenceFinder:
+    """Shows lines as a search does, and notes them as seen."""
+
+    def __init__(self, services: Services, observer: Observer, searcher: Searcher) -> None:
+        self._s, self._observer, self._searcher = services, observer, searcher
+
+    async def find_references(self, caller: Caller, call: Call, params: s.FindReferences) -> s.FoundReferences:
+        after, first = _read_cursor(params.cursor)
+        name = params.symbol.rpartition(".")[2] or params.symbol
+        defined = await self._defined(caller, call, params) if params.path is not None else None
+        globs = params.globs or (_family(defined.path) if defined is not None else ())
+        sweep = await self._searcher.sweep(caller, ROOT, globs, Pattern(name, word=True))
+        counts = {file.path: file.total for file in sweep.files}
+        paths = sorted(counts)
+        if defined is not None:  # it was named, so it is shown, also where the caller may not list it
+            paths = [defined.path] if defined.within else sorted({defined.path, *paths})
+        page = _Page(call.room.framed(escaped(name)), params.max_results)
+        until = self._s.clock.ticks_us() + LOOKED_US
+        for path in [path for path in paths if path >= first]:
+            named = defined.access if defined is not None and path == defined.path else None
+            access = named or self._s.access.content_of_many(caller, path, SHOWN)
+            if access is None:
+                continue  # policy was changed meanwhile
+            if self._s.clock.ticks_us() > until:
+                page.more = f"0:{path}"
+                break
+            try:
+                found, lines = await self._lines_of(access, name, defined, params, after if path == first else 0)
+            except PathError:
+                continue  # it is gone by now, or no text
+            page.count(found)
+            if not page.takes(found, lines):
+                break
+        total = sum(counts.get(path, 0) for path in paths)
+        event = ContentSearched(
+            pattern=name,
+            path=ROOT,
+            globs=globs,
+            seen=tuple(page.seen),
+            total=total,
+            files_searched=sweep.searched,
+            left_out=sweep.left_out,
+            tokens=sum(estimate_tokens(hit.text) for hit in page.hits),
+        )
+        await self._s.notes.note_shown(caller, call, event)
+        return s.FoundReferences(
+            symbol=params.symbol,
+            defined_in=defined.path if defined is not None else None,
+            hits=tuple(page.hits),
+            total=total,
+            files_searched=sweep.searched,
+            files_left_out=sweep.left_out,
+            by_scope=page.ways["scope"],
+            by_syntax=page.ways["syntax"],
+            by_word=page.ways["word"],
+            elsewhere=page.dropped["elsewhere"],
+            in_comments=page.dropped["comment"],
+            in_strings=page.dropped["string"],
+            partial=sweep.partial,
+            cursor=page.more,
+            versions=page.versions,
+            warnings=tuple(page.warnings),
+        )
+
+    async def _defined(self, caller: Caller, call: Call, params: s.FindReferences) -> _Defined:
+        """Raises SymbolNotFound, SymbolAmbiguous, and as a read of the file."""
+        path = self._s.paths.file(params.path or "")
+        access = self._s.access.content(caller, call, path, NAMED)
+        async with self._s.locks.shared(path):
+            found = await outlined_file(self._s, self._observer, access)
+        try:
+            name, symbol = only_symbol(found.outline, params.symbol)
+        except (SymbolNotFound, SymbolAmbiguous) as error:
+            offer(error, path, found.outline, params.symbol)
+            raise
+        around = found.outline.enclosing(symbol.line, symbol.end_line)
+        within = any(one.kind in _INNER for one in around[: name.count(".")])
+        return _Defined(access, path, symbol.line, within)
+
+    async def _lines_of(
+        self,
+        access: ContentAccess,
+        name: str,
+        defined: _Defined | None,
+        params: s.FindReferences,
+        after: int,
+    ) -> tuple[_File, list[s.ReferenceLine]]:
+        """The lines of a file, beyond a line, on which the name is what is looked for. Raises the PathError family."""
+        path = access.path
+        async with self._s.locks.shared(path):
+            found = await outlined_file(self._s, self._observer, access)
+            answer: References | None = None
+            if params.by == "scope":
+                sought = _sought(found.outline, path, name, defined)
+                answer = await self._s.parser.references(path, found.data, sought)
+        by_line: dict[int, list[Role]] = {}
+        if answer is None:
+            word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+            for number, text in enumerate(found.document.lines, 1):
+                if name in text and word.search(text):
+                    by_line[number] = ["word"]
+        else:
+            for one in answer.found:
+                by_line.setdefault(one.line, []).append(one.role)
+        meant = {line: min(roles, key=_RANK.index) for line, roles in by_line.items() if MEANT.intersection(roles)}
+        dropped: Counter[str] = Counter(role for roles in by_line.values() for role in roles if role not in MEANT)
+        way = "word" if answer is None else "scope" if answer.scoped else "syntax"
+        lines = [
+            _line(found, name, number, role)
+            for number, role in meant.items()
+            if number > after and number <= found.document.line_count
+        ]
+        return _File(found, way, dropped), lines
+
+
+class _File(NamedTuple):
+    """One file, how it was looked at, and what in it is not meant."""
+
+    outlined: OutlinedFile
+    way: str
+    dropped: Mapping[str, int]
+
+
+def _sought(outline: Outline, path: WorkspacePath, name: str, defined: _Defined | None) -> Sought:
+    if defined is None:
+        return Sought(name)
+    if path == defined.path:
+        return Sought(name, line=defined.line)
+    brings = any(
+        name in one.names or "*" in one.names or name in re.split(r"\W+", one.source) for one in outline.imports
+    )
+    return Sought(name, foreign=True, imported=brings)
+
+
+def _line(found: OutlinedFile, name: str, number: int, role: Role) -> s.ReferenceLine:
+    text = found.document.lines[number - 1]
+    around = found.outline.enclosing(number, number)
+    inside = found.told(".".join(one.name for one in around)) if around and found.outline.parsed else None
+    return s.ReferenceLine(
+        path=found.shown.path,
+        line=number,
+        role=role,
+        text=found.hidden.lines.get(number, text),
+        inside=inside,
+        start=max(0, text.find(name)),
+    )
+
+
+class _Page:
+    """The lines of one answer, as long as there is room."""
+
+    def __init__(self, room: AnswerSpace, most: int) -> None:
+        self._room, self._most = room, most
+        self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        self.hits: list[s.ReferenceLine] = []
+        self.seen: list[SeenLines] = []
+        self.versions: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.ways, self.dropped = Counter[str](), Counter[str]()
+        self.more: str | None = None
+
+    def count(self, found: _File) -> None:
+        """How a file was looked at."""
+        self.ways[found.way] += 1
+        self.dropped.update(found.dropped)
+
+    def takes(self, found: _File, lines: Sequence[s.ReferenceLine]) -> bool:
+        """Take the lines of one file, as far as they fit; whether the page goes on after them."""
+        path, version = found.outlined.shown.path, found.outlined.shown.version
+        room = self._room.less(2 * size(escaped(path)) + size(repr(path)) + FILE_BYTES, 1)
+        wanted = [self._cut(line) for line in lines[: self._most - len(self.hits)]]
+        costs = [(room.cost(size(one.text) + size(one.inside or "") + ROW_BYTES, one), 1) for one in wanted]
+        kept = wanted[: room.first(costs, least=0 if self.hits else 1)]
+        if kept:
+            self._room = room.less(sum(cost for cost, _ in costs[: len(kept)]), len(kept))
+            self.hits += kept
+            self.versions[path] = show(version)
+            self.warnings += found.outlined.shown.warnings
+            if version != NO_VERSION:
+                self.seen.append(self._seen(found.outlined, kept))
+        if len(kept) < len(lines):
+            last = kept[-1] if kept else self.hits[-1]
+            self.more = f"{last.line}:{last.path}"
+        return self.more is None
+
+    def _cut(self, line: s.ReferenceLine) -> s.ReferenceLine:
+        """With a long line as a window around the name."""
+        if len(line.text) <= self._widest:
+            return line
+        first = max(0, line.start - self._widest // 4)
+        return msgspec.structs.replace(line, text=line.text[first : first + self._widest], start=line.start - first)
+
+    def _seen(self, found: OutlinedFile, kept: Sequence[s.ReferenceLine]) -> SeenLines:
+        shown = [line.line for line in kept if line.line not in found.hidden.lines]
+        cut = any(len(found.document.lines[line - 1]) > self._widest for line in shown)
+        return SeenLines(
+            path=found.shown.path,
+            version=found.shown.version,
+            ranges=merged(tuple(LineRange(line, line) for line in shown)),
+            total_lines=found.document.line_count,
+            cut=cut,
+        )
+
+
+def _family(path: WorkspacePath) -> tuple[str, ...]:
+    """Globs of the files that can use what is defined in a file of this name; none: any."""
+    language = language_of(path)
+    if language is None:
+        return ()
+    family: Iterator[str] = (one for each in FAMILIES if language in each for one in each)
+    return tuple(f"*{suffix}" for one in (tuple(family) or (language,)) for suffix in suffixes_of(one))
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str]:
+    if cursor is None:
+        return 0, ""
+    line, _, path = cursor.partition(":")
+    if not line.isdecimal() or len(line) > 9 or not path:
+        raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+    return int(line), path

@@ -1,0 +1,15 @@
+[(function_definition) (compound_statement) (for_statement) (for_range_loop) (lambda_expression)] @scope
+(parameter_declaration declarator: (identifier) @local)
+(parameter_declaration declarator: (pointer_declarator declarator: (identifier) @local))
+(declaration declarator: (identifier) @local)
+(declaration declarator: (pointer_declarator declarator: (identifier) @local))
+(declaration declarator: (array_declarator declarator: (identifier) @local))
+(init_declarator declarator: (identifier) @local)
+(init_declarator declarator: (pointer_declarator declarator: (identifier) @local))
+(init_declarator declarator: (array_declarator declarator: (identifier) @local))
+(field_identifier) @member
+(parameter_declaration declarator: (reference_declarator (identifier) @local))
+(init_declarator declarator: (reference_declarator (identifier) @local))
+(for_range_loop declarator: (identifier) @local)
+(for_range_loop declarator: (reference_declarator (identifier) @local))
+(qualified_identifier name: (identifier) @member)

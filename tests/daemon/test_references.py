@@ -1,0 +1,135 @@
+"""find_references through the real daemon: by scope, by syntax, by the word; pages, policy, and what counts as seen."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.relations import FoundReferences
+from orchestrator.clients.python import RemoteError, Replacement
+from orchestrator.servers.blocks import text_block
+from tests.daemon.cli import cli
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.test_related_files import plant
+
+pytestmark = pytest.mark.anyio
+
+TREE = {
+    "shop/tax.py": "# total of all\ndef total(x):\n    return x\n\n\ndef other():\n    def inner(): ...\n    inner()\n",
+    "shop/cart.py": "from shop.tax import total\n\n\ndef f(total):\n    return total\n\n\n"
+    "def g():\n    return total(1)\n",
+    "shop/own.py": "total = 5\nprint(total, 'total')\n",
+    "shop/member.py": "from shop import tax\n\nx = tax.total(2)\n",
+    "lib.rb": "def total; end\n# total\n",
+    "notes.txt": "the total of it\n",
+}
+
+
+def rows(answer: FoundReferences) -> list[str]:
+    return [f"{hit.path}:{hit.line} {hit.role}" for hit in answer.hits]
+
+
+async def test_by_scope_and_imports_where_its_definition_is_named(daemon: RunningDaemon) -> None:
+    plant(daemon, TREE)
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("total", path="shop/tax.py")
+    assert rows(found) == [
+        "shop/cart.py:1 import",
+        "shop/cart.py:9 use",
+        "shop/member.py:3 member",
+        "shop/tax.py:2 definition",
+    ]
+    assert [hit.inside for hit in found.hits] == [None, "g", "x", "total"]
+    assert (found.by_scope, found.by_syntax, found.by_word) == (4, 0, 0)
+    assert (found.elsewhere, found.in_comments, found.in_strings) == (4, 1, 1)
+    assert (found.total, found.defined_in) == (9, "shop/tax.py")
+
+
+async def test_without_its_definition_every_language_as_far_as_its_grammar_goes(daemon: RunningDaemon) -> None:
+    plant(daemon, TREE)
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("total")
+        assert [row for row in rows(found) if not row.startswith("shop/")] == [
+            "lib.rb:1 definition",
+            "notes.txt:1 word",
+        ]
+        assert (found.by_scope, found.by_syntax, found.by_word) == (4, 1, 1)
+        words = await alice.find_references("total", by="word")
+        assert (len(words.hits), words.total, words.by_word) == (12, 12, 6)
+        only = await alice.find_references("total", globs=["*.rb"])
+        assert rows(only) == ["lib.rb:1 definition"]
+        head = (text_block(only) or "").split("\n")[0]
+    assert head == (
+        "2 lines with the word in 1 file searched; 1 file by syntax; not shown: 1 in comments (by='word' shows them)"
+    )
+
+
+async def test_what_is_defined_in_a_function_is_looked_for_there_alone(daemon: RunningDaemon) -> None:
+    plant(daemon, {**TREE, "x.py": "inner()\n"})
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("other.inner", path="shop/tax.py")
+        assert rows(found) == ["shop/tax.py:7 definition", "shop/tax.py:8 use"]
+        with pytest.raises(RemoteError) as missing:
+            await alice.find_references("other.outer", path="shop/tax.py")
+    assert missing.value.code == "symbol_not_found"
+    assert missing.value.details["nearest"]
+
+
+async def test_pages_go_on_where_the_last_ended(daemon: RunningDaemon) -> None:
+    plant(daemon, {f"a{n}.py": "def f(): ...\nf()\nf()\n" for n in range(5)})
+    async with daemon.client("alice") as alice:
+        whole = rows(await alice.find_references("f"))
+        seen: list[str] = []
+        cursor = None
+        while True:
+            page = await alice.find_references("f", max_results=4, cursor=cursor)
+            seen += rows(page)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        with pytest.raises(RemoteError) as refused:
+            await alice.find_references("f", cursor="nonsense")
+    assert (seen, len(seen)) == (whole, 15)
+    assert refused.value.code == "invalid_parameter"
+
+
+async def test_its_lines_count_as_read(daemon: RunningDaemon) -> None:
+    plant(daemon, TREE)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.find_references("total", path="shop/tax.py")
+        await bob.edit_file("shop/cart.py", [Replacement(search="return total(1)", replace="return total(2)")])
+        told = await alice.read_file("shop/tax.py")
+    assert [notice.path for notice in told.notices] == ["shop/cart.py"]
+
+
+async def test_secrets_and_long_lines(daemon: RunningDaemon) -> None:
+    token = "ghp_" + "a1B2" * 9
+    plant(daemon, {"a.py": f"key('{token}')\nx = '{'y' * 3000}' + key('{'z' * 3000}')\n"})
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("key")
+    assert token not in repr(found)
+    assert [hit.line for hit in found.hits] == [1, 2]
+    assert len(found.hits[1].text) == 1000
+    assert found.hits[1].text[found.hits[1].start :].startswith("key(")
+
+
+async def test_what_may_not_be_seen_is_left_out(base: Path) -> None:
+    daemon = RunningDaemon(base)
+    rule = '[[rule]]\nname = "r"\nagents = ["alice"]\nactions = ["read"]\npaths = ["shop/cart.py"]\nverdict = "deny"\n'
+    (daemon.state_dir / "policy.toml").write_text(f'name = "p"\ndefault = "allow"\n{rule}reason = "x"\n')
+    plant(daemon, TREE)
+    with running(base):
+        async with daemon.client("alice") as alice:
+            found = await alice.find_references("total", path="shop/tax.py")
+            assert not re.search("cart", repr(found.hits))
+            assert found.files_left_out == 1
+
+
+def test_on_the_command_line(daemon: RunningDaemon) -> None:
+    plant(daemon, TREE)
+    code, shown = cli(daemon, "references", "total", "shop/tax.py")
+    assert code == 0
+    assert "     9 use in g\t    return total(1)\n" in shown
+    assert "4 files by scope; not shown: 4 of other scopes, 1 in comments, 1 in strings" in shown
