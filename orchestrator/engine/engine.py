@@ -166,7 +166,7 @@ class Engine:
             handled_by(o.READ_FILE, summarizer.read_file),
             handled_by(o.READ_LINES, self.reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
-            handled_by(RELATED_FILES, Relations(services, observer, searcher).related_files),
+            handled_by(RELATED_FILES, Relations(services, observer, searcher, names).related_files),
             handled_by(FIND_REFERENCES, ReferenceFinder(services, observer, searcher).find_references),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),

@@ -11,6 +11,7 @@ from anyio import to_thread
 from orchestrator.api import relations as s
 from orchestrator.core.errors import OrchestratorError, PathError, escaped
 from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.name_index import NameKind
 from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.core.text.encoding import decode
@@ -20,6 +21,7 @@ from orchestrator.core.text.symbols import Import, Outline, language_of, suffixe
 from orchestrator.engine.access import Showing
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.names import Names
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import note_told, outlined_file
 from orchestrator.engine.reads.search import Searcher
@@ -40,15 +42,15 @@ ROW_BYTES = 40
 class Relations:
     """Answers from the imports in outlines, which the parser remembers by content."""
 
-    def __init__(self, services: Services, observer: Observer, searcher: Searcher) -> None:
-        self._s, self._observer, self._searcher = services, observer, searcher
+    def __init__(self, services: Services, observer: Observer, searcher: Searcher, names: Names) -> None:
+        self._s, self._observer, self._searcher, self._names = services, observer, searcher, names
 
     async def related_files(self, caller: Caller, call: Call, params: s.RelatedFiles) -> s.Related:
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
             found = await outlined_file(self._s, self._observer, access)
-        search = _Search(self._s, self._searcher, caller)
+        search = _Search(self._s, self._searcher, self._names, caller)
         imports, unresolved = list[s.RelatedFile](), tuple[str, ...]()
         if params.direction != "imported_by":
             told = [msgspec.structs.replace(one, source=found.told(one.source)) for one in found.outline.imports]
@@ -74,9 +76,9 @@ class Relations:
 class _Search:
     """One search for related files, on behalf of one caller."""
 
-    def __init__(self, services: Services, searcher: Searcher, caller: Caller) -> None:
+    def __init__(self, services: Services, searcher: Searcher, names: Names, caller: Caller) -> None:
         self._s, self._searcher, self._caller = services, searcher, caller
-        self._tree = _Tree(services, caller)
+        self._tree = _Tree(services, names, caller)
         self._until = services.clock.ticks_us() + LOOKED_US
         self.searched, self.partial = 0, False
 
@@ -168,13 +170,12 @@ class _Search:
 
 
 class _Tree:
-    """The files that a caller may know of; on the disk where a path is asked for, else as the registry has them."""
+    """The files that a caller may know of. Blocking: for worker threads."""
 
-    def __init__(self, services: Services, caller: Caller) -> None:
-        self._s, self._caller = services, caller
+    def __init__(self, services: Services, names: Names, caller: Caller) -> None:
+        self._s, self._names, self._caller = services, names, caller
         self._held: dict[str, bool] = {}
-        self._by_name: dict[str, list[str]] | None = None
-        self._folders: dict[str, list[str]] | None = None
+        self._ending: dict[tuple[str, NameKind], list[str]] = {}
 
     def holds(self, path: str) -> bool:
         held = self._held.get(path)
@@ -191,12 +192,7 @@ class _Tree:
         return stat is not None and stat.kind == "file" and self._s.access.lists(self._caller, path)
 
     def ending(self, name: str) -> Sequence[str]:
-        if self._by_name is None:
-            self._by_name = {}
-            for path in self._s.state.registry.paths():
-                self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
-        named = self._by_name.get(name.rpartition("/")[2], ())
-        return [path for path in named if (path == name or path.endswith(f"/{name}")) and self.holds(path)]
+        return [path for path in self._named(name, "file") if self.holds(path)]
 
     def inside(self, folder: str) -> Sequence[str]:
         try:
@@ -207,12 +203,17 @@ class _Tree:
         return [path for path in paths if self.holds(path)]
 
     def folders(self, ending: str) -> Sequence[str]:
-        if self._folders is None:
-            self._folders = {}
-            for folder in dict.fromkeys(path.rpartition("/")[0] for path in self._s.state.registry.paths()):
-                self._folders.setdefault(folder.rpartition("/")[2], []).append(folder)
-        named = self._folders.get(ending.rpartition("/")[2], ())
-        return [path for path in named if path == ending or path.endswith(f"/{ending}")]
+        return self._named(ending, "directory")
+
+    def _named(self, ending: str, kind: NameKind) -> list[str]:
+        """Names of a kind that end so; looked for once."""
+        found = self._ending.get((ending, kind))
+        if found is None:
+            listed = self._names.walk(ROOT, holding=(ending,))
+            found = self._ending[ending, kind] = [
+                one.path for one in listed if one.kind == kind and f"/{one.path}".endswith(f"/{ending}")
+            ]
+        return found
 
     def text(self, raw: str) -> str | None:
         path = WorkspacePath(raw)
