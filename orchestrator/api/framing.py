@@ -47,6 +47,7 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     person: bool = False  # act as person:<login> when neither agent nor token is given
     client: str = ""  # for display
     toolset: Toolset = "core"
+    settings: dict[str, str] = {}  # MCP: of the other server's environment, where the toolset stands in for one
     structured: bool = False  # MCP: structured content for reads too
     max_answer_bytes: int | None = None  # MCP: instead of what is known of the client by its name
 

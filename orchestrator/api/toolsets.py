@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 OwnToolset = Literal["core", "full"]
-Toolset = Literal["core", "full", "filesystem", "editor", "localfiles", "filesystem-tool"]
+Toolset = Literal["core", "full", "filesystem", "editor", "largefile", "localfiles", "filesystem-tool"]
 
 TOOLSETS: tuple[str, ...] = get_args(Toolset)
 
@@ -33,8 +33,27 @@ DROP_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "list_allowed_directories",
         ),
         "editor": ("view", "create", "str_replace", "insert", "undo_edit"),
+        "largefile": (
+            "get_overview",
+            "search_content",
+            "read_content",
+            "read_enclosing",
+            "edit_content",
+            "revert_edit",
+            "list_directory",
+            "search_directory",
+        ),
         "localfiles": ("listDirectory", "findFiles"),
         "filesystem-tool": ("filesystem-list", "filesystem-read", "filesystem-exists", "filesystem-info"),
     }
 )
 """Tools with the names, parameters and answers of other servers. Each calls operations of the catalogue."""
+
+SETTINGS: Mapping[str, str] = MappingProxyType({"largefile": "LARGEFILE_"})
+"""How the names of the environment variables begin that a set's server reads."""
+
+
+def settings_for(toolset: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment the server would read that a toolset stands in for."""
+    prefix = SETTINGS.get(toolset)
+    return {} if prefix is None else {name: value for name, value in environment.items() if name.startswith(prefix)}

@@ -112,7 +112,7 @@ class McpHandlers:
             return await self._translator.call(
                 params,
                 caller,
-                preamble.toolset,
+                preamble,
                 room=room,
                 call_id=_call_id(context),
                 lines=client.lines,

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from orchestrator.api import locations
-from orchestrator.api.toolsets import TOOLSETS
+from orchestrator.api.toolsets import TOOLSETS, settings_for
 from orchestrator.clients.running_daemon import DaemonDied, RemoteError, WorkspaceDaemon, accepted
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable, complain
@@ -31,7 +31,7 @@ Options:
   --agent NAME          Who calls (or ORCHESTRATOR_AGENT); without it 'unnamed'.
   --token-file FILE     The agent's token (or ORCHESTRATOR_TOKEN).
   --toolset NAME        Which tools to offer: core (default) or full; or, with the names and answers of other
-                        servers: filesystem, editor, localfiles, filesystem-tool.
+                        servers: filesystem, editor, largefile, localfiles, filesystem-tool.
   --structured          Typed content for reads too.
   --max-answer-bytes N  Cut answers to so many bytes, 4000 at least; default: what is known of the client.
   --help
@@ -128,6 +128,7 @@ def main(argv: list[str], token: str | None = None) -> int:
         "agent": given.get("--agent") or os.environ.get("ORCHESTRATOR_AGENT"),
         "client": "orchestrator mcp",
         "toolset": toolset,
+        "settings": settings_for(toolset, os.environ),
         "structured": structured,
         "max_answer_bytes": int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
     }

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from orchestrator.servers.toolsets.editor import EDITOR
 from orchestrator.servers.toolsets.filesystem import FILESYSTEM
 from orchestrator.servers.toolsets.filesystem_tool import FILESYSTEM_TOOL
+from orchestrator.servers.toolsets.largefile.entry import LARGEFILE
 from orchestrator.servers.toolsets.local_files import LOCAL_FILES
 from orchestrator.servers.toolsets.tool import ToolsetEntry
 
@@ -15,6 +16,7 @@ DROP_IN: Mapping[str, ToolsetEntry] = MappingProxyType(
     {
         "filesystem": FILESYSTEM,
         "editor": EDITOR,
+        "largefile": LARGEFILE,
         "localfiles": LOCAL_FILES,
         "filesystem-tool": FILESYSTEM_TOOL,
     }

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api import operations as o
 from orchestrator.api import parameters as p
-from orchestrator.api.results import ChangeAnswer, FileText, FileVersion, Result
+from orchestrator.api.results import ChangeAnswer, FileText, Result
 from orchestrator.core.errors import (
     FileNotFound,
     NotAFile,
@@ -28,8 +28,6 @@ AROUND = 4
 
 LEVELS = 2
 """Of directories that `view` shows."""
-
-MOST_VERSIONS = 500
 
 FilePath = Annotated[p.AnyPath, Meta(description="Absolute path, e.g. /repo/file.py.")]
 
@@ -129,9 +127,7 @@ async def _insert(calls: Calls, params: Insert) -> ToolAnswer:
     if total == 0:
         answer = await calls.change(o.WRITE_FILE, path=path, content=text, mode="append", request_id=params.request_id)
     else:
-        beside = await calls.make(
-            o.READ_FILE, path=path, start=max(line, 1), end=max(line, 1), line_numbers=False, delta=False
-        )
+        beside = await texts.text_of(calls, path, max(line, 1), max(line, 1))
         own = beside.text.removesuffix("\n")
         given = text.removesuffix("\n")
         change = {
@@ -163,8 +159,8 @@ async def _edited(calls: Calls, path: str, answer: ChangeAnswer, said: str) -> T
 
 async def _undo(calls: Calls, params: UndoEdit) -> ToolAnswer:
     path = _absolute(calls, params.path)
-    history = await calls.make(o.FILE_HISTORY, path=path, limit=MOST_VERSIONS)
-    change = _last_own(history.versions, calls.session)
+    history = await calls.make(o.FILE_HISTORY, path=path, limit=texts.MOST_VERSIONS)
+    change = texts.last_own(history.versions, calls.session)
     if change is None:
         raise RevertImpossible(f"No edit history found for {path}.", hint="")
     await calls.change(o.REVERT, change=change, request_id=params.request_id)
@@ -174,16 +170,6 @@ async def _undo(calls: Calls, params: UndoEdit) -> ToolAnswer:
     except OrchestratorError as error:  # it was what created the file
         return ToolAnswer(done if error.code == "not_found" else f"{done} {sentence(error)}")
     return ToolAnswer(f"{done} {_numbered(shown, path)}", notes=texts.cut_note(shown))
-
-
-def _last_own(versions: tuple[FileVersion, ...], session: str) -> str | None:
-    """The newest change of this session that is not undone yet, and undoes none itself."""
-    undone = {change for version in versions for change in version.reverts}
-    for version in versions:
-        own = version.session == session and version.change is not None and not version.reverts
-        if own and version.change not in undone:
-            return version.change
-    return None
 
 
 def _absolute(calls: Calls, raw: str) -> str:

@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from orchestrator.api import operations as o
 from orchestrator.api import parameters as p
-from orchestrator.api.results import ChangeAnswer, Result
+from orchestrator.api.results import Result
 from orchestrator.core.errors import FileNotFound, NotAvailable, OrchestratorError, ParameterInvalid
 from orchestrator.core.text.answer_space import size
 from orchestrator.servers.toolsets import texts
@@ -142,26 +142,8 @@ async def _edit(calls: Calls, params: Edit) -> ToolAnswer:
     notes = list(answer.warnings)
     if answer.status == "preview" and answer.would_be != "applied":
         notes.append(f"[sent without dryRun, this would be: {answer.would_be}]")
-    diff, cut = await _diff(calls, answer)
+    diff, cut = await texts.change_diff(calls, answer, DIFF_CONTEXT)
     return _said(fenced_diff(path, diff), *notes, *cut)
-
-
-async def _diff(calls: Calls, answer: ChangeAnswer) -> tuple[str, list[str]]:
-    """The lines that a change made different. That it can't be shown does not undo the change."""
-    before = answer.paths[0].before if answer.paths else None
-    if answer.status == "preview" or before is None:
-        return answer.diff or "", [f"[{answer.diff_rest}]"] if answer.diff_truncated else []
-    try:
-        shown = await calls.make(
-            o.GET_DIFF,
-            path=answer.paths[0].path,
-            to=answer.paths[0].after,
-            context_lines=DIFF_CONTEXT,
-            from_=before,
-        )
-    except OrchestratorError as error:
-        return "", [f"[the change is made; its diff is not shown: {sentence(error)}]"]
-    return shown.diff, [f"[the change is made; the rest of its diff: {shown.next}]"] if shown.next else []
 
 
 def fenced_diff(path: str, diff: str) -> str:

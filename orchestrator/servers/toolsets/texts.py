@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
-from orchestrator.api.operations import FILE_INFO, FIND_FILES, LIST_FILES, READ_FILE
+from orchestrator.api.operations import FILE_INFO, FIND_FILES, GET_DIFF, LIST_FILES, READ_FILE
 from orchestrator.api.parameters import FAR
-from orchestrator.api.results import Entry, FileFacts, FileText, Listing
+from orchestrator.api.results import ChangeAnswer, Entry, FileFacts, FileText, FileVersion, Listing
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
-from orchestrator.servers.toolsets.tool import Calls
+from orchestrator.servers.toolsets.tool import Calls, sentence
 
 MOST_TOKENS = 200_000
 PAGE = 5000
+MOST_VERSIONS = 500
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 CUT_BYTES = 400
 """For the note on what was left out."""
 
 
-async def text_of(calls: Calls, path: str, start: int = 1, end: int | None = None) -> FileText:
-    """Lines of a file without numbers, as many as the answer has room for."""
-    last = FAR if end is None else end  # all that is there, not a summary of it
+async def text_of(
+    calls: Calls, path: str, start: int = 1, end: int | None = None, *, room: AnswerSpace | None = None
+) -> FileText:
+    """Lines of a file, all of them and without numbers, as many as the answer has room for."""
     return await calls.make(
-        READ_FILE, path=path, start=start, end=last, line_numbers=False, max_tokens=MOST_TOKENS, delta=False
+        READ_FILE,
+        room=room,
+        path=path,
+        start=start,
+        end=FAR if end is None else end,  # all that is there, not a summary of it
+        line_numbers=False,
+        max_tokens=MOST_TOKENS,
+        delta=False,
     )
 
 
@@ -88,6 +99,39 @@ async def found(calls: Calls, path: str, glob: str, *, recursive: bool) -> Async
         cursor = page.cursor
         if cursor is None:
             return
+
+
+async def change_diff(calls: Calls, answer: ChangeAnswer, around: int = 3) -> tuple[str, list[str]]:
+    """The lines that a change made different. That it can't be shown does not undo the change."""
+    before = answer.paths[0].before if answer.paths else None
+    if answer.status == "preview" or before is None:
+        return answer.diff or "", [f"[{answer.diff_rest}]"] if answer.diff_truncated else []
+    try:
+        shown = await calls.make(
+            GET_DIFF,
+            path=answer.paths[0].path,
+            to=answer.paths[0].after,
+            context_lines=around,
+            from_=before,
+        )
+    except OrchestratorError as error:
+        return "", [f"[the change is made; its diff is not shown: {sentence(error)}]"]
+    return shown.diff, [f"[the change is made; the rest of its diff: {shown.next}]"] if shown.next else []
+
+
+def last_own(versions: Sequence[FileVersion], session: str) -> str | None:
+    """The newest change of this session that is not undone yet, and undoes none itself."""
+    undone = {change for version in versions for change in version.reverts}
+    for version in versions:
+        own = version.session == session and version.change is not None and not version.reverts
+        if own and version.change not in undone:
+            return version.change
+    return None
+
+
+def escaped_glob(path: str) -> str:
+    """A glob that names this path alone."""
+    return re.sub(r"([\\*?\[\]])", r"\\\1", path)
 
 
 class Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import mcp_types as types
@@ -18,6 +18,7 @@ from orchestrator.core.errors import OrchestratorError, PathAbsolute, UnknownOpe
 from orchestrator.core.text.answer_space import AnswerSpace
 
 R = TypeVar("R", bound=Result)
+C = TypeVar("C", bound=ChangeAnswer)
 
 OwnRequestId = Annotated[
     Annotated[str, Meta(min_length=1, max_length=200)] | None,
@@ -38,6 +39,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, eq=False):
     structured: dict[str, Any] | None = None
     blocks: tuple[types.ContentBlock, ...] = ()
     notes: tuple[str, ...] = ()
+    shown: str | None = None  # lines of the file below a head line of their own
     failed: bool = False
 
 
@@ -60,9 +62,17 @@ class NotDone(Exception):
 class Calls:
     """The calls of operations that one call of a tool makes."""
 
-    def __init__(self, root: str, session: str, room: AnswerSpace, respond: Respond, call_id: str | None) -> None:
+    def __init__(  # what is known of one call
+        self,
+        root: str,
+        session: str,
+        room: AnswerSpace,
+        respond: Respond,
+        call_id: str | None,
+        settings: Mapping[str, str],
+    ) -> None:
         self.root, self.session, self.room, self.notices = root, session, room, list[Notice]()
-        self._respond, self._call_id = respond, call_id
+        self._respond, self._call_id, self.settings = respond, call_id, settings
 
     async def make(self, operation: Operation[..., Any, R], *, room: AnswerSpace | None = None, **params: Any) -> R:
         """Call an operation. Raises OrchestratorError; a refusal is in the journal by then."""
@@ -73,7 +83,7 @@ class Calls:
         found: R = answer
         return found
 
-    async def change(self, operation: Operation[..., Any, ChangeAnswer], **params: Any) -> ChangeAnswer:
+    async def change(self, operation: Operation[..., Any, C], **params: Any) -> C:
         """Call an operation that changes something. Raises NotDone unless the change is made, or previewed."""
         answer = await self.make(operation, **params)
         if answer.success:

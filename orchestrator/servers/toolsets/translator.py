@@ -10,7 +10,7 @@ import mcp_types as types
 import msgspec
 
 from orchestrator.api.failures import parse_params
-from orchestrator.api.framing import Request
+from orchestrator.api.framing import Preamble, Request
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
@@ -47,7 +47,7 @@ class Translator:
         self,
         params: types.CallToolRequestParams,
         caller: Caller,
-        toolset: str,
+        preamble: Preamble,
         *,
         room: AnswerSpace,
         call_id: str | None,
@@ -55,7 +55,7 @@ class Translator:
         ask: Ask,
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Carry out a call of a tool."""
-        entry = DROP_IN[toolset]
+        entry = DROP_IN[preamble.toolset]
         name, given = entry.aliases(params.name, params.arguments or {})
 
         async def respond(request: Request, room: AnswerSpace) -> Answered:
@@ -67,7 +67,7 @@ class Translator:
                 raise InputNeeded(answered)
             return answered
 
-        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id)
+        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings)
         try:
             tool = entry.named(name)
             self._dispatcher.check_switched_on(caller, name)
@@ -90,7 +90,7 @@ class Translator:
 
 def _result(answer: ToolAnswer, notices: tuple[Notice, ...]) -> types.CallToolResult:
     """Our own words stand behind the other server's, in blocks of their own, and in its typed text."""
-    notes = [*answer.notes, *([notices_block(notices)] if notices else [])]
+    notes = [*answer.notes, *_lines(answer.shown), *([notices_block(notices)] if notices else [])]
     texts = ([] if answer.text is None else [answer.text]) + notes
     structured = answer.structured
     if structured is not None and notes and isinstance(structured.get("content"), str):

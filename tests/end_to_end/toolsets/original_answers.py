@@ -83,6 +83,8 @@ async def tools_of(client: Client) -> dict[str, Any]:
 
 def shape(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without what only explains or bounds."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    schema = {**kinds[0], **schema} if kinds else schema
     kept: dict[str, Any] = {key: schema[key] for key in ("type", "enum") if key in schema}
     if schema.get("default"):
         kept["default"] = schema["default"]

@@ -81,4 +81,66 @@ FILESYSTEM = (
     Step("info of nothing", "get_file_info", {"path": "{root}/absent.txt"}, "start"),
 )
 
-STEPS = {"filesystem": FILESYSTEM}
+
+def _of_app(**more: object) -> dict[str, object]:
+    return {"absolute_file_path": "{root}/src/app.py", **more}
+
+
+HELLO = [{"search": "    print('hello')", "replace": "    print('good day')"}]
+BATCH = [{"search": "return 0", "replace": "return 2"}, {"search": "return 1", "replace": "return 3"}]
+
+EDITED = "json success changes_applied changes_failed results index line_number match_type similarity"
+"""Without the preview, in which the original has an empty line below each line."""
+
+LARGEFILE = (
+    Step(
+        "overview",
+        "get_overview",
+        _of_app(),
+        "json line_count file_size long_lines outline type line_number end_line line_count",
+    ),
+    Step("overview of words", "get_overview", {"absolute_file_path": "{root}/docs/ten.txt"}, "json"),
+    Step("exact", "search_content", _of_app(pattern="return", fuzzy=False), "json results line_number match"),
+    Step("count", "search_content", _of_app(pattern="RETURN", fuzzy=False, count_only=True), "json"),
+    Step("in vain", "search_content", _of_app(pattern="zzzzz", fuzzy=False), "json"),
+    Step("without", "search_content", _of_app(pattern="return", fuzzy=False, invert=True), "json results line_number"),
+    Step("lines", "read_content", _of_app(offset=2, limit=3), "json"),
+    Step("from the end of it", "read_content", _of_app(offset=8, limit=30), "json"),
+    Step(
+        "head", "read_content", {"absolute_file_path": "{root}/docs/ten.txt", "mode": "head", "limit": 2}, "total known"
+    ),
+    Step("tail", "read_content", {"absolute_file_path": "{root}/docs/ten.txt", "mode": "tail", "limit": 2}, "json"),
+    Step("at a match", "read_content", _of_app(pattern="def other", limit=4), "json"),
+    Step("a whole function", "read_content", _of_app(offset=5, mode="semantic"), "without the lines between functions"),
+    Step("around a line", "read_enclosing", _of_app(line=5), "the symbol without the word function"),
+    Step(
+        "around nothing",
+        "read_enclosing",
+        {"absolute_file_path": "{root}/docs/ten.txt", "line": 5, "context_lines": 4},
+        "json",
+    ),
+    Step("preview", "edit_content", _of_app(changes=HELLO), EDITED),
+    Step(
+        "preview in vain", "edit_content", _of_app(changes=[{"search": "qqqqqqqqqq", "replace": "x"}]), "json success"
+    ),
+    Step("edit", "edit_content", _of_app(changes=HELLO, preview=False), EDITED),
+    Step("batch", "edit_content", _of_app(changes=BATCH, preview=False, fuzzy=False), "json success changes_applied"),
+    Step("as edited", "read_content", _of_app(), "json"),
+    Step("a list", "list_directory", {"absolute_dir_path": "{root}"}, "json"),
+    Step("a deep list", "list_directory", {"absolute_dir_path": "{root}", "max_depth": 3}, "json"),
+    Step(
+        "a cut list",
+        "list_directory",
+        {"absolute_dir_path": "{root}", "max_entries": 2},
+        "json total_files total_dirs truncated",
+    ),
+    Step(
+        "in files",
+        "search_directory",
+        {"absolute_dir_path": "{root}", "pattern": "line 1", "include_pattern": "*.txt"},
+        "json total_matches files_with_matches truncated",
+    ),
+    Step("absent", "read_content", {"absolute_file_path": "{root}/absent.txt"}, "the same kind of error"),
+)
+
+STEPS = {"filesystem": FILESYSTEM, "largefile": LARGEFILE}

@@ -21,6 +21,14 @@ def text(result: CallToolResult, *, error: bool = False) -> str:
     return said
 
 
+def document(result: CallToolResult) -> dict[str, Any]:
+    """What the first block says; further ones are our notes."""
+    assert not result.is_error, text(result, error=True)
+    assert isinstance(result.content[0], TextContent)
+    said: dict[str, Any] = json.loads(result.content[0].text)
+    return said
+
+
 async def names(client: Client) -> set[str]:
     return {tool.name for tool in (await client.list_tools()).tools}
 
@@ -181,3 +189,101 @@ async def test_the_same_gate_policy_and_journal(place: Place) -> None:
     kinds = [entry["kind"] for entry in ran.json["entries"]]
     for kind in ("read_refused", "file_read", "change_refused", "change_applied", "approval_requested", "call_refused"):
         assert kind in kinds
+
+
+async def test_largefile_edits_and_goes_back(place: Place) -> None:
+    lay_out(place.workspace)
+    app = place.workspace / "src/app.py"
+    whole = app.read_text()
+    path = {"absolute_file_path": str(app)}
+    async with place.client("alice", "--toolset", "largefile") as client:
+
+        async def answered(name: str, **arguments: Any) -> dict[str, Any]:
+            return document(await client.call_tool(name, {**path, **arguments}))
+
+        first = await answered("edit_content", changes=[{"search": "return 0", "replace": "return 2"}], preview=False)
+        assert first["backup_created"].startswith("@")
+        await answered("edit_content", changes=[{"search": "return 1", "replace": "return 3"}], preview=False)
+        assert "return 2" in app.read_text()
+        back = await answered("revert_edit")
+        assert (back["success"], app.read_text()) == (True, whole.replace("return 0", "return 2"))
+        assert len(back["available_backups"]) >= 2
+        again = await answered("revert_edit", backup_id=first["backup_created"])
+        assert (again["reverted_to"]["id"], app.read_text()) == (first["backup_created"], whole)
+        said = text(await client.call_tool("revert_edit", {**path, "backup_id": "@999999"}), error=True)
+        assert "Backup @999999 not found. Available backups: @" in said
+
+        batch = [{"search": "return 0", "replace": "return 2"}, {"search": "nowhere at all", "replace": "x"}]
+        failed = await answered("edit_content", changes=batch, preview=False)
+        assert (failed["success"], failed["results"][0]["index"], app.read_text()) == (False, 1, whole)
+        many = [{"search": f"{n}", "replace": "x"} for n in range(51)]
+        said = text(await client.call_tool("edit_content", {**path, "changes": many}), error=True)
+        assert "exceeds limit of 50" in said
+
+
+async def test_largefile_as_its_first_versions_were_called(place: Place) -> None:
+    lay_out(place.workspace)
+    app = place.workspace / "src/app.py"
+    path = {"absolute_file_path": str(app), "encoding": "utf-8"}
+    async with place.client("alice", "--toolset", "largefile") as client:
+
+        async def answered(name: str, **arguments: Any) -> dict[str, Any]:
+            return document(await client.call_tool(name, {**path, **arguments}))
+
+        one = {"search_text": "return 0", "replace_text": "return 2"}
+        seen = await answered("edit_content", **one)
+        assert (seen["success"], seen["changes_made"], seen["line_number"]) == (True, 1, 6)
+        assert "return 0" in app.read_text()
+        done = await answered("edit_content", **one, preview=False)
+        assert (done["match_type"], done["backup_created"][0]) == ("exact", "@")
+        assert "return 2" in app.read_text()
+        gone = await answered("edit_content", search_text="    retrun 2", replace_text="x", fuzzy=False)
+        assert (gone["success"], gone["match_type"], gone["search_attempted"]) == (False, "none", "    retrun 2")
+        assert gone["similar_matches"][0]["line"] == 6
+        read = await answered("read_content", target=9)
+        assert (read["start_line"], read["target_type"]) == (9, "line_number")
+        read = await answered("read_content", target="def other")
+        assert (read["match_line"], read["target_type"]) == (9, "pattern")
+        assert (await answered("get_overview"))["line_count"] == 10
+
+
+async def test_largefile_honours_its_environment(place: Place) -> None:
+    lay_out(place.workspace)
+    server = place.transport("--toolset", "largefile", agent="alice")
+    given = {
+        "LARGEFILE_MAX_DIR_ENTRIES": "1",
+        "LARGEFILE_TRUNCATE_LENGTH": "4",
+        "LARGEFILE_IGNORED_DIR_PATTERNS": "docs",
+    }
+    server.env = {**(server.env or {}), **given}
+    async with Client(server) as client:
+        listed = json.loads(text(await client.call_tool("list_directory", {"absolute_dir_path": str(place.workspace)})))
+        assert [entry["name"] for entry in listed["entries"]] == ["src"]
+        assert listed["truncated"]
+        found = await client.call_tool("search_directory", {"absolute_dir_path": "~", "pattern": "x"})
+        assert found.is_error
+        call = {"absolute_file_path": str(place.workspace / "README.md"), "pattern": "words", "fuzzy": False}
+        (match,) = json.loads(text(await client.call_tool("search_content", call)))["results"]
+        assert (match["match"], match["truncated"]) == ("Some...", True)
+        place.note()
+
+
+async def test_a_log_is_analysed(place: Place) -> None:
+    """Tail it, find its errors, read around one: never the whole of it."""
+    rows = [f"{n:06} {'ERROR lost' if n % 5000 == 0 else 'INFO kept'} packet {n}\n" for n in range(1, 20_001)]
+    log = place.workspace / "app.log"
+    log.write_text("".join(rows))
+    path = {"absolute_file_path": str(log)}
+    async with place.client("alice", "--toolset", "largefile") as client:
+
+        async def answered(name: str, **arguments: Any) -> dict[str, Any]:
+            return document(await client.call_tool(name, {**path, **arguments}))
+
+        tail = await answered("read_content", mode="tail", limit=1000)
+        assert (tail["start_line"], tail["end_line"], tail["total_lines"]) == (19_001, 20_000, 20_000)
+        assert tail["content"] == "".join(rows[-1000:])
+        found = await answered("search_content", pattern="error", fuzzy=False, context_lines=0)
+        assert [hit["line_number"] for hit in found["results"]] == [5000, 10_000, 15_000, 20_000]
+        assert (await answered("search_content", pattern="ERROR", fuzzy=False, count_only=True))["count"] == 4
+        around = await answered("read_content", offset=4998, limit=5)
+        assert around["content"] == "".join(rows[4997:5002])

@@ -1,0 +1,84 @@
+"""Its eight tools, in their order."""
+
+from __future__ import annotations
+
+from orchestrator.api import operations as o
+from orchestrator.api.results import Result
+from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING
+from orchestrator.servers.toolsets.largefile import editing, listing, params, reading, searching
+from orchestrator.servers.toolsets.largefile.answers import refused
+from orchestrator.servers.toolsets.tool import Tool, ToolsetEntry
+
+LARGEFILE = ToolsetEntry(
+    (
+        Tool(
+            "get_overview",
+            params.Overview,
+            Result,
+            "Lines, size, encoding and outline of a file; no content. Begin with it.",
+            run=reading.overview,
+            uses=(GET_OVERVIEW,),
+        ),
+        Tool(
+            "search_content",
+            params.Search,
+            Result,
+            "Find a text in a file, also with typos or as a regular expression; shows lines with context.",
+            run=searching.search,
+            uses=(o.SEARCH_CONTENT,),
+        ),
+        Tool(
+            "read_content",
+            params.Read,
+            Result,
+            "Read lines of a file: by number, around a match, a whole function, or from either end.",
+            run=reading.read,
+            uses=(o.READ_FILE,),
+        ),
+        Tool(
+            "read_enclosing",
+            params.ReadEnclosing,
+            Result,
+            "Read the whole function or class around a line.",
+            run=reading.read_enclosing,
+            uses=(READ_ENCLOSING,),
+        ),
+        Tool(
+            "edit_content",
+            params.Edit,
+            Result,
+            "Replace passages of a file, all or none. Shows the diff alone unless preview is false.",
+            run=editing.edit,
+            uses=(o.EDIT_FILE,),
+            writes=True,
+            destructive=True,
+        ),
+        Tool(
+            "revert_edit",
+            params.Revert,
+            Result,
+            "Undo your last edit of a file, or go back to an earlier state; lists the states.",
+            run=editing.revert,
+            uses=(o.REVERT,),
+            writes=True,
+            destructive=True,
+        ),
+        Tool(
+            "list_directory",
+            params.ListDirectory,
+            Result,
+            "List a directory: names, kinds, sizes, and how many are in each folder.",
+            run=listing.list_directory,
+            uses=(o.LIST_FILES,),
+        ),
+        Tool(
+            "search_directory",
+            params.SearchDirectory,
+            Result,
+            "Find a text in the files of a directory; matches by file.",
+            run=searching.search_directory,
+            uses=(o.SEARCH_CONTENT,),
+        ),
+    ),
+    refused,
+)
