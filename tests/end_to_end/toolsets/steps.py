@@ -101,6 +101,18 @@ LARGEFILE = (
     ),
     Step("overview of words", "get_overview", {"absolute_file_path": "{root}/docs/ten.txt"}, "json"),
     Step("exact", "search_content", _of_app(pattern="return", fuzzy=False), "json results line_number match"),
+    Step(
+        "with a typo",
+        "search_content",
+        _of_app(pattern="    print('helo')"),
+        "json results line_number match match_type",
+    ),
+    Step(
+        "an expression",
+        "search_content",
+        _of_app(pattern=r"return \d", fuzzy=False, regex=True),
+        "json results line_number match match_type",
+    ),
     Step("count", "search_content", _of_app(pattern="RETURN", fuzzy=False, count_only=True), "json"),
     Step("in vain", "search_content", _of_app(pattern="zzzzz", fuzzy=False), "json"),
     Step("without", "search_content", _of_app(pattern="return", fuzzy=False, invert=True), "json results line_number"),

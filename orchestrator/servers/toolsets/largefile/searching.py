@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.api.operations import SEARCH_CONTENT
 from orchestrator.api.results import Hit, SearchResult
-from orchestrator.core.errors import NotAvailable, ParameterInvalid
+from orchestrator.core.errors import ParameterInvalid
 from orchestrator.servers.toolsets.largefile import params as p
 from orchestrator.servers.toolsets.largefile.answers import answer, half
 from orchestrator.servers.toolsets.largefile.settings import settings_of
@@ -96,12 +96,12 @@ async def first_match(calls: Calls, path: str, pattern: str) -> Hit:
 async def _found(calls: Calls, *, fuzzy: bool, regex: bool, **params: Any) -> tuple[SearchResult, list[str]]:
     """What a search finds; exact alone where the pattern can't be looked for with typos."""
     mode = "regex" if regex else "fuzzy" if fuzzy and not params.get("invert") else "exact"
-    if SEARCH_CONTENT.takes("semantic_context") and not params.get("count_only"):
+    if not params.get("count_only"):
         params["semantic_context"] = True
     notes = list[str]()
     try:
         found = await calls.make(SEARCH_CONTENT, room=half(calls), mode=mode, **params)
-    except (NotAvailable, ParameterInvalid) as error:
+    except ParameterInvalid as error:
         if mode != "fuzzy":
             raise
         notes.append(NO_FUZZY.format(why=error.message))
@@ -120,6 +120,6 @@ def _match(hit: Hit, most: int) -> dict[str, Any]:
         "context_after": list(hit.after),
         "similarity_score": hit.score,
         "truncated": cut,
-        "match_type": str(getattr(hit, "match_type", "exact")),
+        "match_type": hit.match_type,
         "submatches": [{"start": part.start, "end": part.end} for part in hit.submatches],
     }
