@@ -291,7 +291,7 @@ class Reader:
             text = text.removesuffix("\n")
         at = f', at="{show(version)}"' if params.at is not None else ""
         within = window.part_goes_on(rows)
-        ends = window.last is not None and last >= window.last
+        ends = total == 0 or (window.last is not None and last >= window.last)
         more = window.more or len(rows) < len(window.lines) or not ends
         follow = in_line = None
         if window.column is not None and within:

@@ -91,8 +91,7 @@ async def _read(calls: Calls, params: ReadText) -> ToolAnswer:
     if params.head is not None and params.tail is not None:
         raise ParameterInvalid("head", "cannot be given together with tail")
     if params.tail is not None:
-        total = (await texts.facts(calls, path)).line_count or 0
-        start = max(1, total - params.tail + 1)
+        start = -params.tail
     elif end is not None:
         end += start - 1
     shown = await texts.text_of(calls, path, start, end)

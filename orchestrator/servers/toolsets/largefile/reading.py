@@ -130,10 +130,10 @@ async def read(calls: Calls, params: p.Read) -> ToolAnswer:
     warnings = []
     if params.offset != 1 and (mode in ("tail", "head") or params.pattern is not None):
         warnings.append(f"offset ignored {'when pattern is set' if params.pattern else f'in {mode} mode'}")
-    start, end, match = params.offset, params.offset + params.limit - 1, dict[str, Any]()
+    start, match = params.offset, dict[str, Any]()
+    end: int | None = start + params.limit - 1
     if mode == "tail":
-        total = (await texts.facts(calls, path)).line_count or 0
-        start, end = max(1, total - params.limit + 1), max(total, 1)
+        start, end = -params.limit, None
     elif mode == "head":
         start, end = 1, params.limit
     elif params.pattern is not None:
@@ -144,7 +144,7 @@ async def read(calls: Calls, params: p.Read) -> ToolAnswer:
     if mode == "semantic":
         return await _semantic(calls, path, match.get("match_line", start), match, warnings)
     shown = await texts.text_of(calls, path, start, end, room=half(calls))
-    said = {**_shown(shown, mode), **({"truncated": shown.end < shown.total_lines} if mode == "lines" else {}), **match}
+    said = {**_shown(shown, mode), **({"truncated": _more(shown)} if mode == "lines" else {}), **match}
     return answer({**said, **({"warnings": warnings} if warnings else {})}, *texts.cut_note(shown, end=end))
 
 
@@ -188,11 +188,16 @@ async def read_enclosing(calls: Calls, params: p.ReadEnclosing) -> ToolAnswer:
     if shown.symbol is not None:
         said = {**_shown(shown, "enclosing"), "enclosing_symbol": shown.symbol}
         return answer(said, *texts.cut_note(shown, end=shown.end))
-    total = shown.total_lines
+    total = shown.total_lines if shown.total_lines is not None else params.line + params.context_lines
     start = max(1, min(params.line - params.context_lines // 2, total - params.context_lines + 1))
     end = min(total, start + params.context_lines - 1)
     shown = await texts.text_of(calls, path, start, end, room=half(calls))
     return answer({**_shown(shown, "context_window"), "enclosing_symbol": None}, *texts.cut_note(shown, end=end))
+
+
+def _more(shown: FileText) -> bool:
+    """Whether lines follow those that are shown; of a file whose lines nobody counted yet, the next call says so."""
+    return bool(shown.next) if shown.total_lines is None else shown.end < shown.total_lines
 
 
 def _shown(shown: FileText, mode: str) -> dict[str, Any]:
