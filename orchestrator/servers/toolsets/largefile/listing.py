@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.core.text.answer_space import size
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.largefile import params as p
-from orchestrator.servers.toolsets.largefile.answers import answer, half
+from orchestrator.servers.toolsets.largefile.answers import answer, directory, half
 from orchestrator.servers.toolsets.largefile.settings import settings_of
 from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
 
@@ -36,7 +36,7 @@ class _Folder:
 
 async def list_directory(calls: Calls, params: p.ListDirectory) -> ToolAnswer:
     """Names below a directory, with sizes and how many are in each folder."""
-    path, settings = calls.absolute(params.absolute_dir_path), settings_of(calls.settings)
+    path, settings = await directory(calls, params.absolute_dir_path), settings_of(calls.settings)
     top, ignored = _Folder(), set(settings.ignored)
     folders = {"": top}
     async for entry in texts.entries(

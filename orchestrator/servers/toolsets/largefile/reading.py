@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -47,12 +48,14 @@ async def overview(calls: Calls, params: p.Overview) -> ToolAnswer:
         "file_size": known.size,
         "encoding": known.encoding,
         "is_binary": known.is_binary,
-        "binary_hint": None,
+        "binary_hint": _kind(path) if known.is_binary else None,
         "long_lines": long,
         "outline": [],
         "search_hints": [],
     }
     if known.is_binary:
+        if marks is not None:
+            raise ParameterInvalid("changed_lines", "Binary file: changed_lines not supported for binary files")
         return answer({**said, "warning": "Binary file detected. Text operations may not work correctly."})
     found = await calls.make(GET_OVERVIEW, path=path, room=half(calls), max_tokens=half(calls).bytes // 40)
     if found.long_lines is not None:
@@ -66,6 +69,12 @@ async def overview(calls: Calls, params: p.Overview) -> ToolAnswer:
     said |= {"line_count": found.line_count, "encoding": found.encoding, "outline": rows, "search_hints": list(hints)}
     left_out = [f"[cut: {found.left_out} of {found.symbols} symbols are not shown]"] if found.left_out else []
     return answer(said, *left_out, *found.warnings)
+
+
+def _kind(path: str) -> str | None:
+    """What a binary file may be, by its name."""
+    kind = (mimetypes.guess_type(path)[0] or "").partition("/")[0]
+    return {"image": "image", "audio": "media", "video": "media"}.get(kind)
 
 
 def _flat(entries: Iterable[OutlineEntry]) -> Iterator[OutlineEntry]:

@@ -8,7 +8,7 @@ from orchestrator.api.operations import SEARCH_CONTENT
 from orchestrator.api.results import Hit, SearchResult
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.servers.toolsets.largefile import params as p
-from orchestrator.servers.toolsets.largefile.answers import answer, half
+from orchestrator.servers.toolsets.largefile.answers import answer, directory, half
 from orchestrator.servers.toolsets.largefile.settings import settings_of
 from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
 
@@ -41,13 +41,14 @@ async def search(calls: Calls, params: p.Search) -> ToolAnswer:
         return answer({"count": found.total, **about}, *notes)
     results = [_match(hit, most) for hit in found.hits]
     for row, hit in zip(results, found.hits, strict=True):
+        row["submatches"] = [{"start": part.start, "end": part.end} for part in hit.submatches]
         row["semantic_context"] = hit.context or f"Line {hit.line}"
     return answer({"results": results, "total_matches": found.total, **about}, *notes)
 
 
 async def search_directory(calls: Calls, params: p.SearchDirectory) -> ToolAnswer:
     """Matches in the files of a directory, by file."""
-    path, settings = calls.absolute(params.absolute_dir_path), settings_of(calls.settings)
+    path, settings = await directory(calls, params.absolute_dir_path), settings_of(calls.settings)
     globs = (params.include_pattern, *(() if params.include_hidden else ("!.*",)))
     globs += tuple(f"!{name}/" for name in settings.ignored)
     most = params.max_results or settings.max_dir_search_results
@@ -121,5 +122,4 @@ def _match(hit: Hit, most: int) -> dict[str, Any]:
         "similarity_score": hit.score,
         "truncated": cut,
         "match_type": hit.match_type,
-        "submatches": [{"start": part.start, "end": part.end} for part in hit.submatches],
     }
