@@ -81,7 +81,7 @@ READ_FILE = Operation(
     "read_file",
     p.ReadFile,
     r.FileText,
-    "Read a text file, or lines of it, within a token budget. Ends with the call that reads on.",
+    "Read a text file, or lines of it, within a token budget. Ends with the call that reads on. Shows images, too.",
     shape="text",
     core=True,
     inline=True,

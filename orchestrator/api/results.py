@@ -210,6 +210,12 @@ class SearchResult(Result, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class ImageContent(Result, frozen=True, kw_only=True):
+    media_type: str
+    size: int
+    data: bytes  # over MCP an image of its own beside the text
+
+
 class FileText(Result, frozen=True, kw_only=True):
     path: str
     version_id: str  # `@0`: the content can't be noted now, and has no version; `warnings` say why
@@ -221,6 +227,7 @@ class FileText(Result, frozen=True, kw_only=True):
     encoding: str
     eol: str
     content_hash: str | None = None  # null: of a large file, which was not hashed
+    image: ImageContent | None = None  # in place of text
     summary: bool = False  # `text` is a summary of the file, which is too large for the caller's profile
     truncated: bool = False
     next: str | None = None  # the exact call that goes on

@@ -119,7 +119,7 @@ class OperationMethods:
         at: str | int | None = None,
         delta: bool | None = None,
     ) -> orchestrator.api.results.FileText:
-        """Read a text file, or lines of it, within a token budget. Ends with the call that reads on.
+        """Read a text file, or lines of it, within a token budget. Ends with the call that reads on. Shows images, too.
 
         path: Relative path, e.g. 'src/app.py'.
         start: First line, 1-based; -100: the last 100.

@@ -53,6 +53,8 @@ def fenced(head: str, body: str, tail: str = "") -> str:
 
 @_block.register
 def _file_text(result: r.FileText) -> str:
+    if result.image is not None:
+        return f"{escaped(result.path)} {result.version_id}: {result.image.media_type}, {result.image.size} bytes"
     if result.summary:
         head = f"{escaped(result.path)} {result.version_id}, {result.total_lines} lines: a summary"
         return fenced(head, result.text, _more(result.next))

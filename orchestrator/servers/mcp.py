@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -166,14 +167,20 @@ def _answered(
     text = text_block(result)
     if text is not None and notices:
         text = f"{text}\n{notices_block(notices)}"
+    image = getattr(result, "image", None)
+    images: list[types.ContentBlock] = []
+    if image is not None:
+        data = b64encode(image.data).decode()
+        images = [types.ImageContent(data=data, mime_type=image.media_type)]
+        result = msgspec.structs.replace(result, image=None)
     if text is not None and not structured:
-        return types.CallToolResult(content=[types.TextContent(text=text)])
+        return types.CallToolResult(content=[types.TextContent(text=text), *images])
     bare, blocks = _split(result)
     plain = msgspec.to_builtins(bare)
     plain.pop("shown", None)
     whole = plain | _noticed(notices)
     if text is not None:
-        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=whole)
+        return types.CallToolResult(content=[types.TextContent(text=text), *images], structured_content=whole)
     if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
         blocks = []  # what they show is in the JSON, too
     return _result(bare, plain, blocks, notices, room, most)

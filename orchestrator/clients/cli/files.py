@@ -70,6 +70,12 @@ def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int
     """Lines of a file; on a terminal with their numbers."""
     pieces = bool(getattr(params, "delta", False))
     text = settings.ask(operation, msgspec.structs.replace(params, line_numbers=pieces, max_tokens=WHOLE_TOKENS))
+    if text.image is not None and not settings.json:
+        if sys.stdout.isatty():
+            echo(f"{text.image.media_type}, {text.image.size} bytes; into a file or a pipe it is written as it is")
+        else:
+            click.echo(text.image.data, nl=False)
+        return 0
     whole = sys.stdout.isatty() and not pieces
     code = settings.show(text, numbered(text.text, text.start) if whole else content(text.text))
     if text.unchanged_since is not None and not settings.json:

@@ -18,6 +18,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.files import FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.images import IMAGE_TOKENS, MOST_IMAGE_BYTES, image_type
 from orchestrator.core.paths import tags_of
 from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
@@ -158,13 +159,41 @@ class Reader:
         path, version, digest, document, warned = shown
         caller, profile = access.caller, self._s.permissions.profile(access.caller)
         if document is None:
-            raise BinaryFile(path, "it is not text")
+            return await self._image(access, call, shown)
         asked = Asked(path, params.start, params.end, params.column)
         if profile.limits_reads and asked.column is None:
             start, last = asked.resolved(document.line_count)
             await self._within_limit(params, access, version, digest, document.lines[start - 1 : last], start)
         window = await self._windows.of_document(caller, asked, digest, document, self._tokens(caller, params))
         return await self._show(caller, call, params, Excerpt(path, version, digest, window, warned), access.approval)
+
+    async def _image(self, access: ContentAccess, call: Call, shown: Shown) -> r.FileText:
+        """A file that is not text, where it is an image that models take. Raises BinaryFile."""
+        path, version, digest, _, warned = shown
+        data = await self._s.contents.get(digest) or b""
+        kind, most = image_type(data), self._s.permissions.profile(access.caller).max_read_bytes or MOST_IMAGE_BYTES
+        if kind is None:
+            raise BinaryFile(path, "it is not text")
+        if len(data) > min(most, MOST_IMAGE_BYTES):
+            raise BinaryFile(path, f"it is an image of {len(data)} bytes, and {min(most, MOST_IMAGE_BYTES)} are shown")
+        if version == NO_VERSION:
+            await self._s.notes.note_metadata(access.caller, call, path)
+        else:  # it has no lines, so none counts as seen
+            seen = SeenLines(path=path, version=version, ranges=(), total_lines=1, cut=True)
+            name, size = call.operation.name, len(data)
+            event = FileRead(operation=name, seen=seen, bytes=size, tokens=IMAGE_TOKENS, approval=access.approval)
+            await self._s.notes.note_read(access.caller, call, event)
+        return r.FileText(
+            path=path,
+            version_id=show(version),
+            start=0,
+            end=0,
+            encoding="binary",
+            eol="none",
+            content_hash=digest,
+            image=r.ImageContent(media_type=kind, size=len(data), data=data),
+            warnings=warned,
+        )
 
     async def _of_large(
         self, caller: Caller, call: Call, params: p.ReadFile, access: ContentAccess, present: CurrentFile

@@ -71,4 +71,7 @@ class ManyReader:
                 hint=error.hint or None,
                 approval=approval if isinstance(approval, str) else None,
             )
+        if text.image is not None:
+            told = f"it is an image: read_file(path={quoted(text.path)}) shows it"
+            text = msgspec.structs.replace(text, image=None, warnings=(*text.warnings, told))
         return c.FileAnswer(path=text.path, text=text)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from orchestrator.api.operations import FILE_INFO, FIND_FILES, GET_DIFF, LIST_FILES, READ_FILE
 from orchestrator.api.parameters import FAR
 from orchestrator.api.results import ChangeAnswer, Entry, FileFacts, FileText, FileVersion, Listing
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import BinaryFile, OrchestratorError
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.servers.toolsets.tool import Calls, sentence
 
@@ -25,7 +25,7 @@ async def text_of(
     calls: Calls, path: str, start: int = 1, end: int | None = None, *, room: AnswerSpace | None = None
 ) -> FileText:
     """Lines of a file, all of them and without numbers, as many as the answer has room for."""
-    return await calls.make(
+    shown = await calls.make(
         READ_FILE,
         room=room,
         path=path,
@@ -35,6 +35,9 @@ async def text_of(
         max_tokens=MOST_TOKENS,
         delta=False,
     )
+    if shown.image is not None:
+        raise BinaryFile(shown.path, "it is an image")
+    return shown
 
 
 def cut_note(shown: FileText, *, end: int | None = None, how: str = "") -> tuple[str, ...]:
