@@ -55,7 +55,9 @@ def applied(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
             del files[part.path]
         else:
             content = outcome.content(part)
-            files[part.path] = content.data if content is not None else before[part.moved_from or part.path]
+            data = content.data if content is not None else before[part.moved_from or part.path]
+            assert isinstance(data, bytes)
+            files[part.path] = data
     return files
 
 

@@ -180,6 +180,7 @@ async def test_a_lost_row_of_a_content_comes_back_from_a_backup_as_the_guide_say
     (daemon.workspace / "a.txt").write_text("kept\n")
     async with daemon.client("alice") as files:
         first = await files.read_file("a.txt")
+        assert first.content_hash
         (daemon.workspace / "a.txt").write_text("another\n")
         await files.read_file("a.txt")
     assert command(daemon, "journal", "backup", str(daemon.base / "backup"))[0] == 0

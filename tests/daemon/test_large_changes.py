@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.errors import DaemonRestarted
 from tests.daemon.cli import command
@@ -59,6 +60,12 @@ def kept(daemon: RunningDaemon) -> set[str]:
     return {f"{file.parent.name}{file.name}" for file in blobs.rglob("*") if file.is_file()}
 
 
+def made(answer: ChangeAnswer) -> str:
+    """The version of a change that was made."""
+    assert answer.change is not None
+    return answer.change
+
+
 async def test_a_deleted_file_comes_back(large: RunningDaemon, person: FileAccess) -> None:
     data, file = content(1), large.workspace / "big.bin"
     file.write_bytes(data)
@@ -66,7 +73,7 @@ async def test_a_deleted_file_comes_back(large: RunningDaemon, person: FileAcces
     assert deleted.status == "applied"
     assert not file.exists()
     assert hashlib.sha256(data).hexdigest() in kept(large)
-    undone = await person.revert(deleted.change)
+    undone = await person.revert(made(deleted))
     assert undone.status == "applied", undone.message
     assert file.read_bytes() == data
     assert (await person.workspace_check()).ok
@@ -99,7 +106,7 @@ async def test_a_moved_file_is_the_same(large: RunningDaemon, person: FileAccess
     moved = await person.move_file("big.bin", "else/where.bin")
     there = large.workspace / "else/where.bin"
     assert (moved.status, there.stat().st_ino, there.read_bytes() == data) == ("applied", inode, True)
-    assert (await person.revert(moved.change)).status == "applied"
+    assert (await person.revert(made(moved))).status == "applied"
     assert file.read_bytes() == data
 
 
@@ -112,7 +119,7 @@ async def test_a_whole_file_is_replaced_and_brought_back(large: RunningDaemon, p
     base = f"sha256:{hashlib.sha256(data).hexdigest()}"
     written = await person.write_file("big.bin", "small\n", mode="truncate", base=base)
     assert (written.status, file.read_text()) == ("applied", "small\n")
-    assert (await person.revert(written.change)).status == "applied"
+    assert (await person.revert(made(written))).status == "applied"
     assert file.read_bytes() == data
 
 
@@ -154,7 +161,7 @@ async def test_what_others_do_to_large_files_is_noted(large: RunningDaemon, pers
     other = large.workspace / "other.bin"
     other.write_bytes(content(6))
     os.replace(other, file)
-    assert (await person.revert(deleted.change)).status in ("conflict", "applied")
+    assert (await person.revert(made(deleted))).status in ("conflict", "applied")
     assert file.read_bytes() == content(6)
 
 
@@ -163,7 +170,7 @@ async def test_a_change_by_others_in_between_is_kept_apart(large: RunningDaemon,
     file.write_bytes(content(7))
     deleted = await person.delete_file("big.bin")
     file.write_bytes(content(8))
-    answer = await person.revert(deleted.change)
+    answer = await person.revert(made(deleted))
     assert answer.status == "conflict"
     assert file.read_bytes() == content(8)
 
@@ -176,7 +183,7 @@ async def test_an_agent_waits_and_a_person_sees_size_and_hash(large: RunningDaem
         assert waiting.status == "waiting"
         assert waiting.approval is not None
         shown = await person.approvals_show(waiting.approval)
-        assert f"sha256:{hashlib.sha256(data).hexdigest()}, {len(data)} bytes" in shown.diff
+        assert f"sha256:{hashlib.sha256(data).hexdigest()}, {len(data)} bytes" in (shown.diff or "")
         await person.approve(waiting.approval, approver=await large.make_approver())
     assert not (large.workspace / "big.bin").exists()
 
@@ -213,14 +220,14 @@ async def test_a_crash_leaves_nothing_half_done(base: Path, step: str) -> None:
     assert ending.start()["ok"]
     async with ending.client() as person:
         with pytest.raises(DaemonRestarted):
-            await person.revert(deleted.change)
+            await person.revert(made(deleted))
     ending.kill()
     with running(base) as daemon, anyio.fail_after(60):
         assert {path.name for path in daemon.workspace.iterdir()} <= {"big.bin"}
         assert not file.exists() or file.read_bytes() == data
         async with daemon.client() as person:
             if not file.exists():
-                assert (await person.revert(deleted.change)).status == "applied"
+                assert (await person.revert(made(deleted))).status == "applied"
             assert file.read_bytes() == data
             assert (await person.replay_check()).ok
             assert (await person.journal_verify()).ok

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,7 +196,7 @@ async def test_a_long_line_is_read_piece_by_piece(large: RunningDaemon, alice: F
 )
 @pytest.mark.parametrize("name", ["app.log", "small.txt"])
 async def test_ranges_that_are_none(
-    large: RunningDaemon, alice: FileAccess, name: str, asked: dict[str, int], said: str
+    large: RunningDaemon, alice: FileAccess, name: str, asked: dict[str, Any], said: str
 ) -> None:
     written(large.workspace / "app.log")
     (large.workspace / "small.txt").write_text("\n" * LINES)

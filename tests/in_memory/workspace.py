@@ -67,6 +67,9 @@ class _NoRules:
     def over_budget(self) -> tuple[tuple[str, str], ...]:
         return ()
 
+    def unwatched(self) -> Signature | None:
+        return None
+
 
 class MemoryPieces:
     """See `ports.FilePieces`; without holes."""

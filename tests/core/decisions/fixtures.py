@@ -40,4 +40,5 @@ def new_data(outcome: Outcome) -> bytes:
     assert isinstance(outcome, Apply)
     content = outcome.content(outcome.paths[0])
     assert content is not None
+    assert isinstance(content.data, bytes)
     return content.data

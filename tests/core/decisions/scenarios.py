@@ -98,6 +98,7 @@ class Story:
             elif part.after is not None:
                 content = plan.content(part)
                 assert content is not None
+                assert isinstance(content.data, bytes)
                 tree[part.path] = content.data.decode()
         return tree
 

@@ -46,7 +46,9 @@ def decided(change: Replacement | str, here: Facts) -> Outcome:
     for _ in range(4):
         if isinstance(change, str):
             assert here.base is not None
-            base = here.contents[here.base.digest].decode()
+            content = here.contents[here.base.digest]
+            assert isinstance(content, bytes)
+            base = content.decode()
             diff = unified_diff(base.splitlines(True), change.splitlines(True), here.path, here.path)
             outcome = Patch.of(here.path, parse("".join(diff)).files[0]).decide({here.path: here})
         else:
