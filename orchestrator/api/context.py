@@ -95,8 +95,6 @@ class Summary(r.Result, frozen=True, kw_only=True):
     text: str = ""  # its leading documentation, and a line of each key definition with where it ends
     symbols: int = 0  # in all of the file
     left_out: int = 0  # of these
-    by: str | None = None  # the plugin that wrote `summary`
-    summary: str | None = None
     next: str | None = None  # the call that shows more
     redactions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -174,8 +174,7 @@ def _excerpt(result: Excerpt) -> str:
 @_block.register
 def _summary(result: Summary) -> str:
     left = f"[{result.left_out} of {plural(result.symbols, 'symbol')} left out]" if result.left_out else ""
-    told = f"{result.summary}\n[written by {result.by}]\n" if result.summary is not None else ""
-    return fenced(summary_head(result), told + result.text, "\n".join(filter(None, (left, _more(result.next)))))
+    return fenced(summary_head(result), result.text, "\n".join(filter(None, (left, _more(result.next)))))
 
 
 @_block.register
