@@ -104,7 +104,7 @@ KINDS = [
     pytest.param("block", "not_a_regular_file", id="36: a block device"),
     pytest.param("sock", "not_a_regular_file", id="36: a socket"),
     pytest.param("a.txt/b", "not_a_directory", id="36: a file in the middle"),
-    pytest.param("huge.log", "too_large", id="37: a sparse terabyte"),
+    pytest.param("huge.log", "too_large", "binary_file", "version_not_kept", id="37: a sparse terabyte"),
     pytest.param("own/state", "not_found", "changed_while_written", None, id="58: the daemon's own, by hard link"),
 ]
 OR_ELSE: dict[str, str | None] = {
