@@ -70,11 +70,14 @@ class Workers(Protocol):
 class Parser(Protocol):
     """Outlines texts; remembers them by content."""
 
-    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+    async def outline(
+        self, path: WorkspacePath, digest: Digest, data: bytes, *, compiled: bool = False
+    ) -> Outline | None:
         """What a content defines, in the language of the path's name; None where the bytes are no text.
 
         Without a grammar, or past the limits of time and size, an outline by indentation and headings with
-        `parsed` False. Raises nothing: a parser that dies is replaced.
+        `parsed` False. Raises nothing: a parser that dies is replaced. `compiled`: of a Python text it also says
+        whether the interpreter takes it.
         """
 
     async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:

@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.outline import parsed_outline, plain_outline
+from orchestrator.core.text.outline import compiles, parsed_outline, plain_outline
 from orchestrator.core.text.references import References, Sought, references
 from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.logs import logger
@@ -30,6 +30,9 @@ MOST_PARSED_BYTES = 8 * 1024 * 1024
 CACHE_BYTES = 16 * 1024 * 1024
 """Of outlines as the worker wrote them; in memory they take about four times as much."""
 
+COMPILED = "python"
+"""Compiling such a text takes as long as outlining it, so that is done for decisions alone."""
+
 OFF_LOOP_BYTES = 64 * 1024
 """Larger texts are outlined without a grammar in a thread."""
 
@@ -39,22 +42,26 @@ class LocalParser:
 
     def __init__(self, workers: Workers, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
         self._workers, self._limit_s, self._most = workers, limit_s, cache_bytes
-        self._cache: OrderedDict[tuple[str, Digest], tuple[Outline | None, int]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, Digest, bool], tuple[Outline | None, int]] = OrderedDict()
         self._held = 0
         self._log = logger("parser")
 
-    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+    async def outline(
+        self, path: WorkspacePath, digest: Digest, data: bytes, *, compiled: bool = False
+    ) -> Outline | None:
         """See `ports.Parser`."""
         language = language_of(path)
         if language is None or len(data) > MOST_PARSED_BYTES:
             return await _plain(data)
-        known = self._cache.get((language, digest))
-        if known is None:
-            known = await self._made(language, data)
-            if (language, digest) not in self._cache:  # somebody else may have asked for the same meanwhile
-                self._keep((language, digest), known)
-        else:
-            self._cache.move_to_end((language, digest))
+        compiled = compiled and language == COMPILED
+        keys = [(language, digest, made) for made in (True, False) if made or not compiled]
+        key = next((one for one in keys if one in self._cache), None)
+        if key is not None:
+            self._cache.move_to_end(key)
+            return self._cache[key][0]
+        known = await self._made(language, data, compiled=compiled)
+        if keys[-1] not in self._cache:  # somebody else may have asked for the same meanwhile
+            self._keep((language, digest, compiled), known)
         return known[0]
 
     async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
@@ -69,9 +76,9 @@ class LocalParser:
             self._log.warning("a text is searched without its grammar", language=language, error=repr(error))
             return None
 
-    async def _made(self, language: str, data: bytes) -> tuple[Outline | None, int]:
+    async def _made(self, language: str, data: bytes, *, compiled: bool) -> tuple[Outline | None, int]:
         """The outline and its size."""
-        work = partial(encoded_outline, language, data, self._limit_s)
+        work = partial(encoded_outline, language, data, self._limit_s, compiled=compiled)
         try:
             answer = await self._workers.run(work, limit_s=self._limit_s)
         except Exception as error:  # noqa: BLE001  # whatever a grammar's defect is: the text can be outlined without
@@ -79,7 +86,7 @@ class LocalParser:
             return await _plain(data), len(data) // 8
         return msgspec.msgpack.decode(answer, type=Outline | None), len(answer)
 
-    def _keep(self, key: tuple[str, Digest], made: tuple[Outline | None, int]) -> None:
+    def _keep(self, key: tuple[str, Digest, bool], made: tuple[Outline | None, int]) -> None:
         self._cache[key] = made
         self._held += made[1]
         while self._held > self._most and len(self._cache) > 1:
@@ -160,9 +167,14 @@ def outlined(language: str | None, data: bytes, limit_s: float = LIMIT_S) -> Out
     return parsed if parsed is not None else plain_outline(document.lines)
 
 
-def encoded_outline(language: str, data: bytes, limit_s: float) -> bytes:
-    """As `outlined`, in MessagePack."""
-    return msgspec.msgpack.encode(outlined(language, data, limit_s))
+def encoded_outline(language: str, data: bytes, limit_s: float, *, compiled: bool) -> bytes:
+    """As `outlined`, in MessagePack; `compiled`: with whether the interpreter takes it."""
+    found = outlined(language, data, limit_s)
+    if compiled and found is not None and found.parsed:
+        document = decode(data)
+        taken = compiles(document.text.encode("utf-8", "replace")) if document is not None else None
+        found = msgspec.structs.replace(found, compiles=taken)
+    return msgspec.msgpack.encode(found)
 
 
 def references_in(language: str, data: bytes, sought: Sought, limit_s: float = LIMIT_S) -> References | None:

@@ -54,7 +54,7 @@ async def test_an_outline_with_imports_and_hints(daemon: RunningDaemon) -> None:
     (daemon.workspace / "shop.py").write_text(SOURCE)
     async with daemon.client("alice") as alice:
         answer = await alice.get_overview("shop.py")
-        entries = (await alice.journal_query(path="shop.py", kind="file_read")).entries
+        entries = (await alice.journal_query(path="shop.py", kind="answer_shown")).entries
     assert list(rows(answer.outline)) == [
         "class Shop 5-13",
         "method Shop.open 6-10",
@@ -77,7 +77,7 @@ async def test_an_outline_with_imports_and_hints(daemon: RunningDaemon) -> None:
     assert (answer.symbols, answer.left_out, answer.next) == (5, 0, None)
     (noted,) = entries
     assert noted.operation == "get_overview"
-    assert "ranges" not in noted.event["seen"]
+    assert "seen" not in noted.event
     assert noted.event["tokens"] > 10
 
 

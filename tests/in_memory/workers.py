@@ -27,7 +27,9 @@ class ThreadWorkers:
 class PlainParser:
     """See `ports.Parser`."""
 
-    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+    async def outline(
+        self, path: WorkspacePath, digest: Digest, data: bytes, *, compiled: bool = False
+    ) -> Outline | None:
         document = decode(data)
         return plain_outline(document.lines) if document is not None else None
 

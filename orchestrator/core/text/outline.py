@@ -130,10 +130,9 @@ def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: by
                 known = widest.get(name.start_byte)
                 widest[name.start_byte] = found if known is None else _wider(known, found)
     symbols = nested((text.with_above(found) for found in widest.values()), text.count)
-    taken = compiles(data) if language == "python" else None
     by_line = sorted(taken_in.items(), key=lambda item: item[0][0])
     imports = tuple(Import(source, line, tuple(names)) for (line, source), names in by_line)
-    return Outline(language, symbols, errors=_errors(root), compiles=taken, imports=imports)
+    return Outline(language, symbols, errors=_errors(root), imports=imports)
 
 
 def compiles(data: bytes) -> bool | None:

@@ -292,7 +292,7 @@ class ChangePipeline:
 
     async def _outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
         """The outlines that a decision asks for, by content."""
-        outline = self._s.parser.outline
+        outline = partial(self._s.parser.outline, compiled=True)
         return {source.digest: await outline(source.path, source.digest, source.data) for source in sources}
 
 

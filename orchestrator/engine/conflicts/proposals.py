@@ -76,8 +76,8 @@ class Proposals:
         held = await self._s.contents.get(current) if current is not None else None
         if held is None or current is None:
             return
-        before = await self._s.parser.outline(path, current, held)
-        after = await self._s.parser.outline(path, digest_of(data), data)
+        before = await self._s.parser.outline(path, current, held, compiled=True)
+        after = await self._s.parser.outline(path, digest_of(data), data, compiled=True)
         if before and after and before.parsed and after.parsed and after.errors > before.errors:
             raise ProposalUnfit("does_not_parse", f"{after.errors - before.errors} new syntax errors")
 

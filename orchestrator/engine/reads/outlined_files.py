@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from orchestrator.core.errors import BinaryFile
-from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.errors import BinaryFile, escaped
+from orchestrator.core.events.files import AnswerShown, FileRead, SeenLines
+from orchestrator.core.ids import EscapedPath
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
@@ -55,18 +56,12 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
 async def note_told(services: Services, access: ContentAccess, call: Call, found: OutlinedFile, text: str) -> None:
     """Note that a caller was told what a file holds. No line of it counts as seen: none was shown."""
     caller, version = access.caller, found.shown.version
-    if version == NO_VERSION:
-        await services.notes.note_metadata(caller, call, access.path)
-        return
-    seen = SeenLines(path=access.path, version=version, ranges=(), total_lines=found.document.line_count)
-    event = FileRead(
-        operation=call.operation.name,
-        seen=seen,
-        bytes=len(text),
-        tokens=estimate_tokens(text),
-        approval=access.approval,
-    )
+    name, tokens = call.operation.name, estimate_tokens(text)
     if access.approval is None:
-        await services.notes.note_shown(caller, call, event)
-    else:  # what a person let it see must be on record
-        await services.notes.append(caller.origin(call), (f"session:{caller.session}", event))
+        ids, paths = (version,) if version != NO_VERSION else (), (EscapedPath(escaped(access.path)),)
+        await services.notes.note_shown(caller, call, AnswerShown(operation=name, ids=ids, paths=paths, tokens=tokens))
+        return
+    # What a person let it see must be on record.
+    seen = SeenLines(path=access.path, version=version, ranges=(), total_lines=found.document.line_count)
+    event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=tokens, approval=access.approval)
+    await services.notes.append(caller.origin(call), (f"session:{caller.session}", event))
