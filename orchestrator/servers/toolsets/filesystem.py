@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Annotated, Any, Literal
 
+import mcp_types as types
 from msgspec import Meta, field
 
 from orchestrator.api import operations as o
@@ -120,8 +122,15 @@ async def _read_many(calls: Calls, params: ReadMany) -> ToolAnswer:
 
 
 async def _read_media(calls: Calls, params: OnePath) -> ToolAnswer:
-    await texts.facts(calls, calls.absolute(params.path))
-    raise NotAvailable("read_media_file: images are not shown in this version", hint="")
+    path = calls.absolute(params.path)
+    known = await texts.facts(calls, path)
+    text = known.exists and not known.is_binary  # nothing of it is read: its lines would count as seen
+    shown = None if text else await calls.make(o.READ_FILE, path=path, line_numbers=False, delta=False)
+    if shown is None or shown.image is None:
+        raise NotAvailable("read_media_file shows PNG, JPEG, GIF and WebP", hint="read_text_file reads text.")
+    data, kind = b64encode(shown.image.data).decode(), shown.image.media_type
+    typed = {"content": [{"type": "image", "data": data, "mimeType": kind}]}
+    return ToolAnswer(None, typed, blocks=(types.ImageContent(data=data, mime_type=kind),), notes=shown.warnings)
 
 
 async def _write(calls: Calls, params: Write) -> ToolAnswer:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, ImageContent, TextContent
 
 from tests.end_to_end.toolsets.original_answers import lay_out
 from tests.end_to_end.workspace_factory import Place
@@ -287,3 +288,15 @@ async def test_a_log_is_analysed(place: Place) -> None:
         assert (await answered("search_content", pattern="ERROR", fuzzy=False, count_only=True))["count"] == 4
         around = await answered("read_content", offset=4998, limit=5)
         assert around["content"] == "".join(rows[4997:5002])
+
+
+async def test_an_image_is_shown(place: Place) -> None:
+    lay_out(place.workspace)
+    data = b"\x89PNG\r\n\x1a\n" + bytes(50)
+    (place.workspace / "dot.png").write_bytes(data)
+    async with place.client("alice", "--toolset", "filesystem") as client:
+        result = await client.call_tool("read_media_file", {"path": str(place.workspace / "dot.png")})
+        (block,) = result.content
+        assert isinstance(block, ImageContent)
+        assert (b64decode(block.data), block.mime_type, result.is_error) == (data, "image/png", False)
+        text(await client.call_tool("read_media_file", {"path": str(place.workspace / "README.md")}), error=True)
