@@ -83,7 +83,7 @@ class Conflicts(r.Result, frozen=True, kw_only=True):
     conflicts: tuple[ConflictInfo, ...] = ()  # oldest first
     total: int  # that wait, on all pages
     unlisted: int = 0  # further ones, about files that the caller may not list
-    cursor: str | None = None
+    cursor: str | None = None  # of one that was named: where its diff goes on
 
 
 LIST_CONFLICTS = Operation(

@@ -64,6 +64,7 @@ class JournalEntry(StoredEvent, frozen=True, kw_only=True):
     approval: str | None = None
     cause: str | None = None
     paths: tuple[EntryPath, ...] = ()
+    left_out: int = 0  # items of long lists in it; journal_export has them
 
 
 class JournalPage(r.Result, frozen=True, kw_only=True):

@@ -192,7 +192,7 @@ GET_DIFF = Operation(
     "get_diff",
     p.GetDiff,
     r.Diff,
-    "The difference between two versions of a file, whole; without path, of all files, paged.",
+    "The difference between two versions of a file; without path, of all files, paged.",
     shape="text",
     core=True,
     weight="search",

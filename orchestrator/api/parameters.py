@@ -271,7 +271,7 @@ class GetDiff(Params, frozen=True):
     context_lines: Annotated[int, Meta(description="Lines around each change.", ge=0, le=1000)] = 3
     max_tokens: Annotated[
         Annotated[int, Meta(ge=50, le=2_000_000)] | None,
-        Meta(description="Without path: token budget; default 20000."),
+        Meta(description="Token budget; default 20000, of long lines then the part that differs."),
     ] = None
     cursor: Annotated[CursorText | None, Meta(description="Without path: `cursor` of the last answer.")] = None
 

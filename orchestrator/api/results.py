@@ -66,7 +66,8 @@ class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
     after: str | None = None  # version_id, null: is absent now, or not applied
-    written: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
+    written: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote, the first of them
+    more_written: int = 0  # further pieces, that are not listed
 
 
 class RegionLines(Result, frozen=True, kw_only=True):
@@ -100,6 +101,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     version_id: str | None = None
     change: str | None = None
     paths: tuple[ChangedPath, ...] = ()
+    more_paths: int = 0  # further ones, that are not listed
     rung: str | None = None
     score: float | None = None  # 0.0-1.0, of a passage that was found again by likeness
     base: str | None = None
@@ -107,6 +109,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     approval: str | None = None
     grants: tuple[str, ...] = ()  # by which a person allowed what policy asks about; of `approve`, what it gave
     regions: tuple[RegionLines, ...] = ()
+    regions_left_out: int = 0  # so many more
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False
     notices: tuple[Notice, ...] = ()
@@ -305,6 +308,7 @@ class Diff(Result, frozen=True, kw_only=True):
     added: int  # of what `diff` shows
     removed: int
     next: str | None = None  # of one file, where the answer has no room for all: the call that shows the rest
+    next_in_line: str | None = None  # of the first long line of which a part is shown: the call that shows more of it
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either

@@ -303,13 +303,13 @@ class OperationMethods:
         max_tokens: int | None = None,
         cursor: str | None = None,
     ) -> orchestrator.api.results.Diff:
-        """The difference between two versions of a file, whole; without path, of all files, paged.
+        """The difference between two versions of a file; without path, of all files, paged.
 
         path: Default: all files that differ.
         from_: '@N', '@previous' or 'working'. Without path, '@previous' is when this session began.
         to: '@N', 'current' or 'working' (the disk).
         context_lines: Lines around each change.
-        max_tokens: Without path: token budget; default 20000.
+        max_tokens: Token budget; default 20000, of long lines then the part that differs.
         cursor: Without path: `cursor` of the last answer.
         """
 

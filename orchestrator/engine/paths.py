@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid, PathError, escaped
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.name_index import LAST
 from orchestrator.core.paths import ROOT, check_new_name, join, parse_path
 from orchestrator.core.policy.tables import glob_problem
@@ -65,6 +65,12 @@ class Paths:
 def quoted(path: str) -> str:
     """A path as written in a call that an answer names."""
     return f'"{path}"' if _PLAIN.match(path) else repr(str(path))
+
+
+def within_call(path: WorkspacePath, line: int, column: int, *, at: Seq | None = None) -> str:
+    """The call that shows more of a long line."""
+    version = f', at="{show(at)}"' if at is not None else ""
+    return f"read_file(path={quoted(path)}, start={line}, column={column}{version})"
 
 
 class Walked(msgspec.Struct, frozen=True):

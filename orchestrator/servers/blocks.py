@@ -77,7 +77,8 @@ def _diff(result: r.Diff) -> str:
     """The patch; behind it, outside of the markers, what was left out and how to go on."""
     if result.total_files is None:
         head = f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
-        return fenced(head, result.diff or "(no difference)\n", _more(result.next))
+        tail = filter(None, (_more(result.next), _in_line(result.next_in_line)))
+        return fenced(head, result.diff or "(no difference)\n", "\n".join(tail))
     head = (
         f"tree {result.from_version} → {result.to_version}: {plural(result.total_files, 'differing file')}; "
         f"shown here: {len(result.files)}, +{result.added} -{result.removed}"
@@ -255,6 +256,10 @@ def _named(name: str, value: str | None) -> str:
 
 def _more(call: str | None) -> str:
     return f"[more follows: {call}]" if call else ""
+
+
+def _in_line(call: str | None) -> str:
+    return f"[of long lines the part that differs; more of the first: {call}]" if call else ""
 
 
 def _cursor(cursor: str | None) -> str:

@@ -18,7 +18,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError, Unauthorised
 from orchestrator.core.system_errors import leaves, refusal_in
-from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
+from orchestrator.core.text.answer_space import PROGRAM, UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
@@ -83,7 +83,7 @@ class Dispatcher:
     async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
         """One call to one reply line; `lines`, where it will go."""
         try:
-            result, notices = await self.respond(caller, request, lines, self.room(caller, UNBOUNDED))
+            result, notices = await self.respond(caller, request, lines, self.room(caller, PROGRAM))
         except OrchestratorError as error:
             return self.failed(request.id, error)
         reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
@@ -129,8 +129,9 @@ class Dispatcher:
             if known is not None and known.operator_only:
                 return await self.run(caller, request), ()
             noticer, own, most = self._engine.stale_read_notifier, room, room
-            due = room is UNBOUNDED or noticer.waits(caller)
-            if room is not UNBOUNDED:
+            ample = room.bytes >= PROGRAM.bytes
+            due = ample or noticer.waits(caller)
+            if not ample:
                 most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
                 own = room.less(most.bytes, most.lines) if due else room
             try:

@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -31,6 +32,9 @@ SHORT_S = 5.0
 
 MOST_FREE = 2
 """Workers that are kept for later work."""
+
+OFF_LOOP_BYTES = 64 * 1024
+"""Larger answers are unpacked in a thread."""
 
 _GRACE_S = 30.0
 """For a worker to start and take a job, and beyond a job's processor time: a busy machine shares its processors out."""
@@ -70,7 +74,9 @@ class WorkerPool:
         owner, job = OWNER.get(), await to_thread.run_sync(_packed, work)
         try:
             async with (self._short if limit_s <= SHORT_S else self._long).taken(owner):
-                ok, value = pickle.loads(await self._answer(job, limit_s))
+                answer = await self._answer(job, limit_s)
+            unpacked = partial(pickle.loads, answer)
+            ok, value = await to_thread.run_sync(unpacked) if len(answer) > OFF_LOOP_BYTES else unpacked()
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
             self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
             raise TextTooCostly(limit_s) from error

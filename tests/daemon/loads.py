@@ -133,6 +133,24 @@ async def quoting_a_long_line(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
 
 @asynccontextmanager
+async def editing_a_minified_file(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Edits of a passage of 2 MB in one line, their diffs, and changes of it that conflict."""
+    text = LONG_LINE[: 2 * 1024 * 1024].rstrip("\n")
+    (daemon.workspace / "app.min.js").write_text(text)
+
+    async def work(files: FileAccess, turn: int) -> object:
+        base = (await files.file_info("app.min.js")).version_id
+        old = text[1_000_000:1_000_040] if turn == 0 else f"turn{turn - 1};"
+        applied = await files.edit_file("app.min.js", [Replacement(search=old, replace=f"turn{turn};")], base=base)
+        assert applied.status == "applied"
+        other = await files.edit_file("app.min.js", [Replacement(search=old, replace="other;")], base=base)
+        assert other.status == "conflict"
+        return await files.get_diff("app.min.js", from_=base or "")
+
+    yield work
+
+
+@asynccontextmanager
 async def replacing_many(daemon: RunningDaemon) -> AsyncIterator[Work]:
     """Edits of a thousand passages of a large file."""
     (daemon.workspace / "large.py").write_text(LINES)
@@ -184,6 +202,7 @@ HEAVY: tuple[Load, ...] = (
     searching,
     following,
     quoting_a_long_line,
+    editing_a_minified_file,
     replacing_many,
     creating,
     conflicting,

@@ -82,17 +82,51 @@ async def test_a_diff_is_cut_to_the_budget(daemon: RunningDaemon) -> None:
         assert len(less.diff or "") < 4_000
 
 
-async def test_an_answer_that_is_too_long_is_refused_and_the_connection_lives(daemon: RunningDaemon) -> None:
+async def test_a_conflict_that_is_too_large_for_one_answer_is_shown_in_pages(daemon: RunningDaemon) -> None:
     quotes = '"' * 600_000  # each takes two bytes in JSON
     (number,) = await many(daemon, "first\n" + "".join(f"{row}{quotes}\n" for row in range(15)), 1)
+    row = "".join(f" {row}{quotes}\n" for row in range(3))
+    diff = f"--- a/big.txt\n+++ b/big.txt\n@@ -1,4 +1,4 @@\n-alice's\n+bob's 0\n{row}"
     async with daemon.client() as person:
-        with pytest.raises(RemoteError) as refused:
-            await person.list_conflicts(conflict=number, max_tokens=10_000_000)
-        assert refused.value.code == "answer_too_large"
-        (noted,) = (await person.journal_query(kind="call_refused")).entries
-        assert (noted.event["operation"], noted.event["code"]) == ("list_conflicts", "answer_too_large")
-        assert "max_tokens" in refused.value.hint
-        assert [info.conflict for info in (await person.list_conflicts()).conflicts] == [number]
+        pages: list[str] = []
+        cursor = None
+        while not pages or cursor is not None:
+            page = await person.list_conflicts(conflict=number, max_tokens=200_000, cursor=cursor)
+            (info,) = page.conflicts
+            assert info.texts_left_out
+            assert len(info.diff or "") < 800_000
+            pages.append(info.diff or "")
+            cursor = page.cursor
+            assert info.diff_truncated == (cursor is not None)
+        assert len(pages) > 2
+        assert "".join(pages) == diff
+        (whole,) = (await person.list_conflicts(conflict=number, max_tokens=10_000_000)).conflicts
+        assert (whole.diff, whole.texts_left_out) == (diff, True)
+        with pytest.raises(RemoteError) as other:
+            await person.list_conflicts(conflict=number, cursor="@1:20")
+        assert other.value.code == "invalid_parameter"
+    assert json.loads(run(daemon, "show", number, "--json")[1])["diff"] == diff
+
+
+async def test_an_agent_sees_the_parts_that_differ_of_long_lines_and_all_pages(daemon: RunningDaemon) -> None:
+    text = "".join(f"row {number} {'x' * 3000}\n" for number in range(300))
+    (daemon.workspace / "big.txt").write_text(text)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        base = (await alice.file_info("big.txt")).version_id
+        await alice.write_file("big.txt", text.replace("xx\n", "xa\n"), mode="truncate", base=base)
+        answer = await bob.write_file("big.txt", text.replace("xx\n", "xb\n"), mode="truncate", base=base)
+        assert answer.status == "conflict"
+        pages: list[str] = []
+        cursor = None
+        while not pages or cursor is not None:
+            page = await bob.list_conflicts(conflict=answer.conflict, max_tokens=20_000, cursor=cursor)
+            (info,) = page.conflicts
+            pages.append(info.diff or "")
+            cursor = page.cursor
+            assert len(info.diff or "") < 80_000
+        rows = "".join(pages).split("\n")
+        assert sum(row.startswith("-") and row.endswith("xa") for row in rows) == 300
+        assert sum(row.startswith("+") and row.endswith("xb") for row in rows) == 300
 
 
 @pytest.mark.parametrize(

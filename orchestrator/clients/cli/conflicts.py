@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from orchestrator.api import conflicts as c
 from orchestrator.clients.cli.context import DONE, Command, Settings, text_of, usage
@@ -98,7 +99,15 @@ def conflicts_resolve(settings: Settings, params: c.ResolveConflict) -> int:
 
 
 def _find(settings: Settings, conflict: str) -> c.ConflictInfo:
-    (found,) = settings.ask(c.LIST_CONFLICTS, c.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)).conflicts
+    """One conflict, with all pages of its diff."""
+    wanted = c.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)
+    page = settings.ask(c.LIST_CONFLICTS, wanted)
+    (found,) = page.conflicts
+    while page.cursor is not None:
+        page = settings.ask(c.LIST_CONFLICTS, msgspec.structs.replace(wanted, cursor=page.cursor))
+        (more,) = page.conflicts
+        diff = (found.diff or "") + (more.diff or "")
+        found = msgspec.structs.replace(found, diff=diff, diff_truncated=more.diff_truncated)
     return found
 
 

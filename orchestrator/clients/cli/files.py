@@ -100,10 +100,11 @@ def diff(settings: Settings, params: p.GetDiff) -> int:
 
     Of all files, into a pipe or a file, it is a patch that `git apply` takes, with notes on stderr.
     """
+    params = msgspec.structs.replace(params, max_tokens=MOST_TOKENS)
     if params.path is not None:
         return settings.run(GET_DIFF, params)
     with settings.connect() as connection:
-        whole = _all_pages(connection, msgspec.structs.replace(params, max_tokens=MOST_TOKENS))
+        whole = _all_pages(connection, params)
     if settings.json or sys.stdout.isatty():
         return settings.show(whole)
     click.echo(whole.diff.encode(), nl=False)
@@ -131,8 +132,17 @@ def _all_pages(connection: Connection, params: p.GetDiff) -> r.Diff:
 def blame(settings: Settings, params: Blame) -> int:
     """Who brought in each line of a file."""
     with settings.connect() as connection:
-        blamed = connection.call(BLAME, params)
+        blamed = _whole_blame(connection, params)
         return settings.show(blamed, () if settings.json else _annotated(blamed, _lines(connection, blamed)))
+
+
+def _whole_blame(connection: Connection, params: Blame) -> BlameAnswer:
+    page = whole = connection.call(BLAME, params)
+    while page.next is not None:
+        onwards = msgspec.structs.replace(params, start=page.end + 1, at=whole.version_id)
+        page = connection.call(BLAME, onwards)
+        whole = msgspec.structs.replace(whole, ranges=(*whole.ranges, *page.ranges), end=page.end, next=None)
+    return whole
 
 
 def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,6 +23,7 @@ from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.locate import Found
+from orchestrator.core.text.long_lines import window
 from orchestrator.core.text.regions import merged
 
 
@@ -40,6 +41,9 @@ SHOWN_MOST = 60
 
 SHOWN_TOKENS = 1_200
 """Of all places together, estimated."""
+
+SHOWN_PLACES, PART_CHARACTERS = 5, 400
+"""Of several places; and of a long line around one."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,12 +157,14 @@ def _with_lines(error: CallerError, current: Document, facts: Facts) -> CallerEr
     details = error.details
     spans = [(place["line"], place["end_line"]) for place in details.get("nearest", ())[:3]]
     if isinstance(error, SearchAmbiguous):
-        spans = [(line, line) for line in details.get("lines", ())[:5]]
+        spans = [(line, line) for line in details.get("lines", ())[:SHOWN_PLACES]]
     if isinstance(error, ExpectMismatch) and "start" in details:
         spans = [(details["start"], details["end"])]
     if not spans and "line" in details:
         spans = [(details["line"], details["line"])]
     blocks, shown = _shown(spans, current)
+    if "columns" in details:
+        blocks, shown = _parts(details, current), []
     if blocks:
         differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
         notes = "".join(f"{_differing(*span)} from the search (-):\n{text}\n" for span, text in differences if text)
@@ -172,6 +178,13 @@ def _with_lines(error: CallerError, current: Document, facts: Facts) -> CallerEr
 
 def _differing(start: int, end: int) -> str:
     return f"line {start} differs" if start == end else f"lines {start}–{end} differ"
+
+
+def _parts(details: Mapping[str, Any], current: Document) -> list[str]:
+    """The first of several places, each as a part of its long line."""
+    places = [*zip(details["lines"], details["columns"], strict=True)][:SHOWN_PLACES]
+    parts = [(line, window(current.lines[line - 1], column - 1, PART_CHARACTERS)) for line, column in places]
+    return [render([part], line, max_line=2 * PART_CHARACTERS)[0] for line, part in parts]
 
 
 def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[LineRange]]:

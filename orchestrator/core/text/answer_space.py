@@ -60,6 +60,9 @@ class AnswerSpace(msgspec.Struct, frozen=True):
 
 UNBOUNDED = AnswerSpace()
 
+PROGRAM = AnswerSpace(bytes=16 * 1024 * 1024)
+"""What a program is answered at most, on the socket; a model gets what its client passes on."""
+
 
 def size(text: str) -> int:
     """The bytes of a text within JSON: some clients count it so, and none counts more."""

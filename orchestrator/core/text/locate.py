@@ -21,6 +21,7 @@ from orchestrator.core.errors import (
     SearchNotFound,
     shown_lines,
 )
+from orchestrator.core.text.answer_space import MAX_LINE
 from orchestrator.core.text.encoding import Document, Edit, edits_between
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.lines import plain, split
@@ -114,7 +115,8 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
 
     Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there), NothingToChange,
     SearchNotFound (`details`: `change`, 0-based, and `nearest`), ExpectMismatch, SearchAmbiguous (`details`: `change`,
-    `count`, `expected_count`, 1-based `lines`, the first few), ChangesOverlap (`details`: `changes`, `line`).
+    `count`, `expected_count`, 1-based `lines`, the first few, and `columns` of long ones), ChangesOverlap (`details`:
+    `changes`, `line`).
     Cost: O(len(text)) for each change.
     """
     if not changes:
@@ -221,10 +223,21 @@ class _Text:
             raise SearchAmbiguous(
                 f"{name} {times} in the file, not {expected_count}: lines {shown_lines(lines)}.",
                 hint="Add a neighbouring line to it." if itself else None,
-                details={"count": len(found), "expected_count": expected_count, "lines": lines[:MOST_PLACES]},
+                details={
+                    "count": len(found),
+                    "expected_count": expected_count,
+                    "lines": lines[:MOST_PLACES],
+                    **self._columns(found[:MOST_PLACES], lines),
+                },
             )
         spans = [self._in_indentation(_Span(at, at + len(search), new, index)) for at in found]
         return _UNSURE if None in spans else [span for span in spans if span is not None]
+
+    def _columns(self, found: Sequence[int], lines: Sequence[int]) -> dict[str, list[int]]:
+        """Where in their lines places are, 1-based, where lines are so long that their numbers say little."""
+        if not any(len(self.doc.lines[line - 1]) > MAX_LINE for line in lines):
+            return {}
+        return {"columns": [at + 1 - self.starts[line - 1] for at, line in zip(found, lines, strict=False)]}
 
     def _in_indentation(self, span: _Span) -> _Span | None:
         """A span that begins behind the indentation of its line; None where its depth is not sure."""

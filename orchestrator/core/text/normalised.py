@@ -16,6 +16,7 @@ from rapidfuzz.distance import Indel
 
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.indent import Uncertain
+from orchestrator.core.text.long_lines import parts_that_differ
 
 QUOTES: Final = "'\"\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f"
 DASHES: Final = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -165,11 +166,8 @@ def differences(lines: Sequence[str], passage: Sequence[str], near: Near) -> str
     there = lines[near["line"] - 1 : near["end_line"]]
     rows: list[str] = []
     for hunk in diff(passage[: 4 * _COMPARED_LINES], there):
-        rows += (f"-{_cut(line)}" for line in passage[hunk.old_start : hunk.old_end])
-        rows += (f"+{_cut(line)}" for line in there[hunk.new_start : hunk.new_end])
+        old, new = passage[hunk.old_start : hunk.old_end], there[hunk.new_start : hunk.new_end]
+        rows += (f"-{line}" for line in parts_that_differ(old, new, _MOST_CHARS))
+        rows += (f"+{line}" for line in parts_that_differ(new, old, _MOST_CHARS))
     more = len(rows) - _ROWS
     return "\n".join([*rows[:_ROWS], *([f"and {more} rows more"] if more > 0 else [])])
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _MOST_CHARS else f"{line[:_MOST_CHARS]}…"

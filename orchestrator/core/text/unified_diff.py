@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
+from orchestrator.core.text.answer_space import MAX_LINE, UNBOUNDED, AnswerSpace, size
 from orchestrator.core.text.charsets import MARKS
 from orchestrator.core.text.diff import counts, diff
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.lines import join
+from orchestrator.core.text.long_lines import first_difference, window
 from orchestrator.core.text.regions import hull, merged
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r"}
@@ -39,14 +41,16 @@ class UnifiedDiff(msgspec.Struct, frozen=True):
     removed: int = 0
     shown: tuple[LineRange, ...] = ()  # lines of the new text
     goes_on: tuple[int, int] | None = None  # the 1-based lines of the old and new text where the rest begins
+    within: tuple[int, int] | None = None  # of the new text the first line of which a window is shown, and from where
 
 
 class _Row(NamedTuple):
-    """A row, and the 1-based lines of both texts that it is before or shows."""
+    """A row, and the 1-based lines of both texts that it is before or shows; `at`: of a window, what it is around."""
 
     text: str
     old: int = 1
     new: int = 1
+    at: int | None = None
 
 
 def document_diff(
@@ -57,12 +61,29 @@ def document_diff(
     context: int = 3,
     hunks: Sequence[LineHunk] | None = None,
     room: AnswerSpace = UNBOUNDED,
+    widest: int | None = None,
 ) -> UnifiedDiff:
     """As `unified`, of two documents at these paths."""
     sides = (
         Side(path, doc.lines, doc.final_newline or not doc.lines) for path, doc in zip(paths, (old, new), strict=True)
     )
-    return unified(*sides, context=context, hunks=hunks, room=room)
+    return unified(*sides, context=context, hunks=hunks, room=room, widest=widest)
+
+
+def fitting_diff(
+    paths: tuple[str | None, str | None],
+    old: Document,
+    new: Document,
+    *,
+    room: AnswerSpace,
+    whole_lines: bool,
+    context: int = 3,
+) -> UnifiedDiff:
+    """As `document_diff`; of long lines windows, unless `whole_lines` are wanted and there is room for all of them."""
+    hunks = line_hunks(old, new) if old.final_newline == new.final_newline else None
+    made = partial(document_diff, paths, old, new, context=context, hunks=hunks, room=room)
+    whole = made() if whole_lines else None
+    return whole if whole is not None and whole.goes_on is None else made(widest=MAX_LINE)
 
 
 def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
@@ -77,23 +98,23 @@ def unified(
     context: int = 3,
     hunks: Sequence[LineHunk] | None = None,
     room: AnswerSpace = UNBOUNDED,
+    widest: int | None = None,
 ) -> UnifiedDiff:
     r"""A unified diff as git writes it, its first rows if there is no room for all; `""` where nothing differs.
 
     Odd characters in a path are quoted as in git with `core.quotePath=false`, and a path with a blank is followed by
-    a tab. Hunks with at most twice `context` lines between them are shown as one. Who knows the `hunks` already
-    saves the search for them.
+    a tab. Hunks with at most twice `context` lines between them are shown as one. Of a line with more than `widest`
+    characters a window is shown, around where it differs from its other version. Who knows the `hunks` already saves
+    the search for them; with them and a room, the cost is that of the rows that are shown.
     """
     before, after = _ended(old), _ended(new)
     if hunks is None or old.final_newline != new.final_newline:
         hunks = diff(before, after)
     if not hunks:
         return UnifiedDiff("")
-    added, removed = counts(hunks)
-    groups = _grouped(hunks, 2 * context)
-    wholes = [_with_context(group, context, len(before)) for group in groups]
     names = _Row(f"--- {_header('a/', old.path)}\n"), _Row(f"+++ {_header('b/', new.path)}\n")
-    rows = chain(names, chain.from_iterable(_rows(before, after, *pair) for pair in zip(wholes, groups, strict=True)))
+    groups = ((_with_context(group, context, len(before)), group) for group in _grouped(hunks, 2 * context))
+    rows = chain(names, chain.from_iterable(_rows(before, after, *pair, widest) for pair in groups))
     made: list[_Row] = []  # those that there is room for, and the next one
 
     def cost(row: _Row) -> tuple[int, int]:
@@ -103,21 +124,18 @@ def unified(
     if room == UNBOUNDED:
         made += rows
     count = len(made) or room.less(1, 1).first(map(cost, rows), least=0)
-    text = "".join(row.text for row in made[:count])
-    if count == len(made):
-        return UnifiedDiff(
-            text, added, removed, tuple(LineRange(whole.new_start + 1, whole.new_end) for whole in wholes)
-        )
-    seen = tuple(LineRange(row.new, row.new) for row in made[2:count] if row.text[0] in " +")
-    return UnifiedDiff(text, added, removed, merged(seen), (made[count].old, made[count].new))
-
-
-def cut(text: str, max_lines: int) -> tuple[str, bool]:
-    """The first `max_lines` lines of a diff, and whether that left some out."""
-    rows = text.split("\n", max_lines)
-    if len(rows) <= max_lines or not rows[max_lines]:
-        return text, False
-    return "\n".join(rows[:max_lines]) + "\n", True
+    shown, rest = made[:count], made[count:]
+    text = "".join(row.text for row in shown)
+    part = next((row for row in shown if row.at is not None and row.text[0] != "-"), None)
+    if not rest and part is None:
+        wholes = (_with_context(group, context, len(before)) for group in _grouped(hunks, 2 * context))
+        spans = tuple(LineRange(whole.new_start + 1, whole.new_end) for whole in wholes)
+    else:
+        seen = [row.new for row in shown[2:] if row.text[0] in " +" and row.at is None]
+        spans = merged(tuple(LineRange(line, line) for line in seen))
+    goes_on = (rest[0].old, rest[0].new) if rest else None
+    within = (part.new, (part.at or 0) + 1) if part is not None else None
+    return UnifiedDiff(text, *counts(hunks), spans, goes_on, within)
 
 
 class ShownFile(msgspec.Struct):
@@ -169,31 +187,57 @@ def _with_context(group: Sequence[LineHunk], context: int, total: int) -> LineHu
     return LineHunk(whole.old_start - lead, whole.old_len + added, whole.new_start - lead, whole.new_len + added)
 
 
-def _rows(before: Sequence[str], after: Sequence[str], whole: LineHunk, group: Sequence[LineHunk]) -> Iterator[_Row]:
+def _rows(
+    before: Sequence[str],
+    after: Sequence[str],
+    whole: LineHunk,
+    group: Sequence[LineHunk],
+    widest: int | None = None,
+) -> Iterator[_Row]:
     """One at a time: of a large diff an answer shows few."""
     start = whole.old_start
     spans = f"-{_span(start, whole.old_len)} +{_span(whole.new_start, whole.new_len)}"
     yield _Row(f"@@ {spans} @@\n", start + 1, whole.new_start + 1)
     for hunk in (*group, LineHunk(whole.old_end, 0, whole.new_end, 0)):
         shift = hunk.new_start - hunk.old_start
-        yield from (_Row(f" {before[at]}\n", at + 1, at + shift + 1) for at in range(start, hunk.old_start))
-        yield from (_Row(f"-{before[at]}\n", at + 1, hunk.new_start + 1) for at in range(hunk.old_start, hunk.old_end))
-        yield from (_Row(f"+{after[at]}\n", hunk.old_end + 1, at + 1) for at in range(hunk.new_start, hunk.new_end))
+        for at in range(start, hunk.old_start):
+            yield _row(" ", before[at], at + 1, at + shift + 1, widest)
+        for at in range(hunk.old_start, hunk.old_end):
+            other = _paired(after, hunk.new_start + at - hunk.old_start, hunk.new_end)
+            yield _row("-", before[at], at + 1, hunk.new_start + 1, widest, other)
+        for at in range(hunk.new_start, hunk.new_end):
+            other = _paired(before, hunk.old_start + at - hunk.new_start, hunk.old_end)
+            yield _row("+", after[at], hunk.old_end + 1, at + 1, widest, other)
         start = hunk.old_end
 
 
-def _grouped(hunks: Sequence[LineHunk], most: int) -> list[list[LineHunk]]:
+def _paired(lines: Sequence[str], at: int, end: int) -> str | None:
+    """The other version of a line of a hunk, where as many lines were there before it."""
+    return lines[at] if at < end else None
+
+
+def _row(mark: str, line: str, old: int, new: int, widest: int | None, other: str | None = None) -> _Row:
+    if widest is None or len(line) <= widest:
+        return _Row(f"{mark}{line}\n", old, new)
+    line, unended, note = line.partition("\n")  # of a last line without a newline
+    at = first_difference(line, other)
+    return _Row(f"{mark}{window(line, at, widest)}{unended}{note}\n", old, new, at)
+
+
+def _grouped(hunks: Iterable[LineHunk], most: int) -> Iterator[list[LineHunk]]:
     """Hunks with at most so many lines between them; those that touch are one, with its removed lines first."""
-    groups: list[list[LineHunk]] = []
+    group: list[LineHunk] = []
     for hunk in hunks:
-        last = groups[-1][-1] if groups else None
-        if last is None or hunk.old_start - last.old_end > most:
-            groups.append([hunk])
-        elif (last.old_end, last.new_end) == (hunk.old_start, hunk.new_start):
-            groups[-1][-1] = hull((last, hunk))
+        last = group[-1] if group else None
+        if last is not None and hunk.old_start - last.old_end > most:
+            yield group
+            group = [hunk]
+        elif last is not None and (last.old_end, last.new_end) == (hunk.old_start, hunk.new_start):
+            group[-1] = hull((last, hunk))
         else:
-            groups[-1].append(hunk)
-    return groups
+            group.append(hunk)
+    if group:
+        yield group
 
 
 def _span(start: int, length: int) -> str:
@@ -245,7 +289,14 @@ class FilePatch(UnifiedDiff, frozen=True):
     total_lines: int = 0
 
 
-def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3, compared: bool = True) -> FilePatch:
+def file_patch(
+    old: FileState | None,
+    new: FileState | None,
+    *,
+    context: int = 3,
+    compared: bool = True,
+    room: AnswerSpace = UNBOUNDED,
+) -> FilePatch:
     """The patch between two states of a file, None where it is absent on one side; two paths make it a rename.
 
     A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Not `compared`: all lines of
@@ -262,10 +313,11 @@ def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3
     if not compared:
         before, after = (Side(side.path, _ended(side)) for side in (before, after))
         hunks = [LineHunk(0, len(before.lines), 0, len(after.lines))]
-    body = unified(before, after, context=context, hunks=hunks)
+    body = unified(before, after, context=context, hunks=hunks, room=room)
     alike = new is not None and b"\r" not in new.data.replace(b"\r\n", b"")
     shown = tuple(span for span in body.shown if alike and span.end >= span.start)
-    return FilePatch("".join(lines) + body.text, body.added, body.removed, shown, total_lines=len(after.lines))
+    text = "".join(lines) + body.text
+    return FilePatch(text, body.added, body.removed, shown, body.goes_on, total_lines=len(after.lines))
 
 
 def unchanged_text(old: FileState, new: FileState) -> str | None:

@@ -20,13 +20,13 @@ from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.policy.tables import CLIENT
 from orchestrator.core.projections.pending import Approval
-from orchestrator.core.text.answer_space import UNBOUNDED, json_size
+from orchestrator.core.text.answer_space import PROGRAM, json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.whole_changes import WholeChanges, place, sections_of
 from orchestrator.engine.services import Services
 
-LISTED_PATHS = 10
-"""Of one approval in a list."""
+LISTED_PATHS, SHOWN_PATHS = 10, 1_000
+"""Of one approval in a list, and of one that a program shows; its diff has all."""
 
 NAMED_UNSEEN = 5
 """Files that a warning names."""
@@ -44,11 +44,12 @@ class ApprovalInbox:
             item for item in self._s.state.pending.waiting() if caller.is_person or self._may_answer(caller, item)
         ]
         left = [item for item in waiting if item.seq > after]
-        page = left[: params.limit]
+        page = [await self._info(item, most=LISTED_PATHS) for item in left[: params.limit]]
+        page = page[: call.room.framed().first((json_size(info), 1) for info in page)]
         return Approvals(
-            approvals=tuple([await self._info(item, most=LISTED_PATHS) for item in page]),
+            approvals=tuple(page),
             total=len(waiting),
-            cursor=show(page[-1].seq) if len(left) > len(page) else None,
+            cursor=page[-1].approval if len(left) > len(page) else None,
         )
 
     async def approvals_show(self, caller: Caller, call: Call, params: ApprovalsShow) -> ApprovalInfo:
@@ -56,7 +57,7 @@ class ApprovalInbox:
         approval, start = await self.find(params.approval), params.cursor or ""
         if not caller.is_person:
             self.authorize(caller, approval)
-        info = await self._info(approval, most=None if call.room == UNBOUNDED else LISTED_PATHS)
+        info = await self._info(approval, most=SHOWN_PATHS if call.room.bytes >= PROGRAM.bytes else LISTED_PATHS)
         page = await self._whole.page(approval.request, start, call.room.less(json_size(msgspec.to_builtins(info))))
         before = approval.shown_to(caller.agent, caller.via)
         goes_on = start in ("", before.next)
@@ -148,7 +149,7 @@ class ApprovalInbox:
         granted = await self._s.notes.end_of(approval, ApprovalGranted)
         return f"{granted.by} granted it" if granted is not None else approval.state
 
-    async def _info(self, approval: Approval, *, most: int | None = None) -> ApprovalInfo:
+    async def _info(self, approval: Approval, *, most: int) -> ApprovalInfo:
         paths = approval.request.paths
         known = self._s.state.registry.get
         entries = {item: known(item.path) for item in paths if not approval.of_read}
@@ -169,7 +170,7 @@ class ApprovalInbox:
             expires_at=approval.request.expires_at,
             rule=approval.request.rule,
             reason=await self.reason(approval.seq),
-            changed_since=tuple(changed),
+            changed_since=tuple(changed[:most]),
             beside=tuple(show(item.seq) for item in self.beside(approval)),
             by=answer.by if answer is not None else None,
             via=answer.via if answer is not None else None,

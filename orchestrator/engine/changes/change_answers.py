@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,13 +13,16 @@ from orchestrator.core.change import Fit, PathChange
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
-from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, DivergedPath
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
+from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, ShownDiff, merge_texts, regions, rules
 from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
+
+P = TypeVar("P", bound=PathChange | DivergedPath)
 
 Shows = Callable[[WorkspacePath], bool]
 """Whether content of a path may be shown to whoever gets the answer."""
@@ -30,7 +34,13 @@ def everything(path: WorkspacePath) -> bool:
 
 
 NAMED_PATHS = 6
-"""In a message; `paths` lists all."""
+"""In a message; `paths` lists more."""
+
+LISTED_PATHS, LISTED_PIECES, LISTED_SYMBOLS = AnswerSpace(bytes=48_000), 50, 20
+"""Of one answer; pieces of one path. `get_diff` shows all."""
+
+PATH_BYTES, PIECE_BYTES = 60, 30
+"""Of a path's versions, and of a piece, in JSON."""
 
 
 class Answers:
@@ -112,7 +122,8 @@ class Answers:
             diff=diff,
             diff_truncated=bool(cut),
             diff_rest=_rest(cut, f"`orchestrator approvals show {number}`"),
-            paths=tuple(self._waiting_path(item) for item in approval.request.paths),
+            paths=tuple(map(self._waiting_path, _listed(approval.request.paths))),
+            more_paths=len(approval.request.paths) - len(_listed(approval.request.paths)),
             unseen=unseen_texts(approval.request.provenance.unseen, shows),
         )
         return _fitted(answer, approval.request.fit, shown=shown)
@@ -148,8 +159,9 @@ class Answers:
             paths=(
                 r.ChangedPath(path=found.path, before=show(sides.current_version) if sides.current_version else None),
             ),
-            regions=regions(sides.regions),
-            same_symbol=found.same_symbol,
+            regions=regions(sides.regions[:LISTED_PIECES]),
+            regions_left_out=max(0, len(sides.regions) - LISTED_PIECES),
+            same_symbol=found.same_symbol[:LISTED_SYMBOLS],
             unseen=unseen_texts(found.provenance.unseen, shows),
         )
         return _fitted(answer, None, shown=shown)
@@ -183,13 +195,14 @@ class Answers:
                     f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
                 )
             case ChangeDiverged(change=change, paths=paths):
-                names = ", ".join(item.path for item in paths)
+                names = _named(paths)
                 return r.ChangeAnswer(
                     status="diverged",
                     message=f"another program's content is in {names}; it was left alone, and the bytes of "
                     f"{show(change)} are kept. Read the file and send the change again.",
                     change=show(change),
-                    paths=tuple(r.ChangedPath(path=item.path) for item in paths),
+                    paths=tuple(r.ChangedPath(path=item.path) for item in _listed(paths)),
+                    more_paths=len(paths) - len(_listed(paths)),
                 )
             case _:
                 raise VersionUnknown(f"{show(seq)} is no change, approval or conflict")
@@ -220,10 +233,11 @@ class Answers:
                     path=changed.path,
                     before=show(changed.previous) if changed.previous else None,
                     after=show(version) if changed.after is not None else None,
-                    written=_written(changed),
+                    **_written(changed),
                 )
-                for changed in event.paths
+                for changed in _listed(event.paths)
             ),
+            more_paths=len(event.paths) - len(_listed(event.paths)),
             approval=show(why.approval) if why.approval else None,
             grants=tuple(map(show, why.grants)),
             warnings=warnings or (event.fit.warnings if shown else ()),
@@ -245,7 +259,8 @@ class Answers:
             diff=diff,
             diff_truncated=bool(cut),
             diff_rest=_rest(cut, "a preview of fewer files"),
-            paths=tuple(r.ChangedPath(path=item.path, written=_written(item)) for item in plan.paths),
+            paths=tuple(r.ChangedPath(path=item.path, **_written(item)) for item in _listed(plan.paths)),
+            more_paths=len(plan.paths) - len(_listed(plan.paths)),
             warnings=plan.fit.warnings,
         )
         return _fitted(answer, plan.fit, shown=shown)
@@ -261,7 +276,7 @@ def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.Change
     """The answer, with how the change fits; for who may not read one of its paths nothing depends on a content."""
     base = show(fit.base) if fit is not None and fit.base else answer.base
     if not shown:
-        paths = tuple(msgspec.structs.replace(item, written=()) for item in answer.paths)
+        paths = tuple(msgspec.structs.replace(item, written=(), more_written=0) for item in answer.paths)
         return msgspec.structs.replace(
             answer,
             diff=None,
@@ -271,6 +286,7 @@ def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.Change
             base=base,
             same_symbol=(),
             regions=(),
+            regions_left_out=0,
             shown=None,
         )
     if fit is None:
@@ -280,7 +296,7 @@ def _fitted(answer: r.ChangeAnswer, fit: Fit | None, *, shown: bool) -> r.Change
         rung=fit.rung,
         score=fit.score if fit.score < 1.0 else None,  # 1.0: the passage is there as it was quoted
         base=base,
-        same_symbol=fit.same_symbol,
+        same_symbol=fit.same_symbol[:LISTED_SYMBOLS],
         merge=merge_texts(fit.merge),
         merge_truncated=len(fit.merge) > MOST_SHOWN,
     )
@@ -307,15 +323,30 @@ def _waits(conflict: Conflict) -> str:
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
 
-def _written(changed: PathChange) -> tuple[r.Lines, ...]:
+def _written(changed: PathChange) -> dict[str, Any]:
     """The lines that a change wrote, as callers count them."""
-    return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in changed.hunks)
+    lines = [
+        r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in changed.hunks[:LISTED_PIECES]
+    ]
+    return {"written": tuple(lines), "more_written": max(0, len(changed.hunks) - LISTED_PIECES)}
+
+
+def _listed(paths: Sequence[P]) -> Sequence[P]:
+    """The first of them, of which there is room for the names."""
+    pieces = (min(LISTED_PIECES, len(getattr(item, "hunks", ()))) for item in paths)
+    costs = ((size(item.path) + PATH_BYTES + PIECE_BYTES * count, 0) for item, count in zip(paths, pieces, strict=True))
+    return paths[: LISTED_PATHS.first(costs)]
+
+
+def _named(paths: Sequence[PathChange | DivergedPath]) -> str:
+    """The first of them, and how many more there are."""
+    names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
+    more = len(paths) - NAMED_PATHS
+    return f"{names} and {more} more paths" if more > 0 else names
 
 
 def _applied_message(event: ChangeApplied, version: Seq) -> str:
-    names = ", ".join(changed.path for changed in event.paths[:NAMED_PATHS])
-    if len(event.paths) > NAMED_PATHS:
-        names += f" and {len(event.paths) - NAMED_PATHS} more paths"
+    names = _named(event.paths)
     accepted = event.provenance.accepted_by
     yes = f", as a reviewer proposed and {accepted} accepted" if accepted is not None else ""
     verb = "is" if len(event.paths) == 1 else "are"

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from anyio import to_thread
+
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.sides import Sides
@@ -14,14 +16,14 @@ from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly, plural
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.answer_space import AnswerSpace
+from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, size
 from orchestrator.core.text.encoding import EMPTY, Document, decode
-from orchestrator.core.text.unified_diff import cut, document_diff
-from orchestrator.engine.contents import Contents
+from orchestrator.core.text.unified_diff import document_diff
+from orchestrator.engine.contents import LARGE_BYTES, Contents
+from orchestrator.engine.paths import within_call
 
-SHOWN_DIFF_LINES = 120
-"""`get_diff` shows the rest."""
-
+SHOWN_DIFF = AnswerSpace(bytes=16_000, lines=121)
+"""Of an answer: `get_diff` shows the rest."""
 
 MOST_SHOWN = 40
 """Places of one merge that an answer shows."""
@@ -50,16 +52,24 @@ class Diffs:
         *,
         gone: bool = False,
         hunks: tuple[LineHunk, ...] = (),
-        max_lines: int = SHOWN_DIFF_LINES,
+        room: AnswerSpace = SHOWN_DIFF,
+        widest: int | None = MAX_LINE,
     ) -> ShownDiff:
-        """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known."""
-        paths, room = (path, None if gone else path), AnswerSpace(lines=max_lines + 1)
-        work = partial(document_diff, paths, old, new, hunks=hunks or None, room=room)
+        """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known.
+
+        Of lines over `widest` the parts that differ.
+        """
+        paths = path, None if gone else path
+        work = partial(document_diff, paths, old, new, hunks=hunks or None, room=room, widest=widest)
+        known = hunks and old.final_newline == new.final_newline
         try:
-            shown = work() if hunks else await self._contents.computed(work, old, new)
+            shown = work() if known else await self._contents.computed(work, old, new)
         except TextTooCostly:
             return ShownDiff(None, "the files are too long and too different to be compared")
-        return ShownDiff(shown.text, _cut(shown.text, shown.added + shown.removed) if shown.goes_on else "")
+        cut = [_cut(shown.text, shown.added + shown.removed)] if shown.goes_on else []
+        if shown.within is not None:
+            cut.append("of long lines a part; " + within_call(path, *shown.within))
+        return ShownDiff(shown.text, ", ".join(cut))
 
     async def of(
         self,
@@ -74,24 +84,26 @@ class Diffs:
         if len(changes) == 1:
             return await self.of_one(*changes[0], contents)
         texts: list[str] = []
-        lines, truncated = 0, False
+        room, truncated = SHOWN_DIFF, False
         for item, before in changes:
-            text, partly = await self.of_one(item, before, contents)
-            truncated = truncated or bool(partly)
+            text, partly = await self.of_one(item, before, contents, room=room)
             if text is None:
                 kind = "binary" if item.binary else "new" if before is None else "changed"
                 text = f"{kind} file {item.path}\n"
-            texts.append(text)
-            lines += text.count("\n")
-            if lines > SHOWN_DIFF_LINES:
+            if not room.holds(text):
                 break
-        text, over = cut("".join(texts), SHOWN_DIFF_LINES)
-        if not (over or truncated or len(texts) < len(changes)):
+            truncated = truncated or bool(partly)
+            texts.append(text)
+            room = room.less(size(text), text.count("\n"))
+        text = "".join(texts)
+        if len(texts) == len(changes) and not truncated:
             return ShownDiff(text)
         changed = sum(hunk.old_len + hunk.new_len for item, _ in changes for hunk in item.hunks)
         return ShownDiff(text, f"{_cut(text, changed)} of {plural(len(changes), 'file')}")
 
-    async def of_conflict(self, conflict: Conflict, *, max_lines: int = SHOWN_DIFF_LINES) -> ShownDiff:
+    async def of_conflict(
+        self, conflict: Conflict, *, room: AnswerSpace = SHOWN_DIFF, widest: int | None = MAX_LINE
+    ) -> ShownDiff:
         """What choosing the proposed side would change."""
         found = conflict.found
         current = await self._contents.kept_text(found.sides.current)
@@ -102,7 +114,7 @@ class Diffs:
         if current is None or (proposed is None and found.sides.proposed is not None):
             return ShownDiff(None)
         gone = found.sides.proposed is None
-        return await self.between(found.path, current, proposed or EMPTY, gone=gone, max_lines=max_lines)
+        return await self.between(found.path, current, proposed or EMPTY, gone=gone, room=room, widest=widest)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
         """As `Sides.with_proposed`. Raises TextTooCostly."""
@@ -114,7 +126,12 @@ class Diffs:
         return await self._contents.computed(texts.with_proposed, current, proposed)
 
     async def of_one(
-        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent] = NOTHING
+        self,
+        item: PathChange,
+        before: Digest | None,
+        contents: Mapping[Digest, NewContent] = NOTHING,
+        *,
+        room: AnswerSpace = SHOWN_DIFF,
     ) -> ShownDiff:
         """As `of`, of one path of a change, with what its file held `before`, under whichever path."""
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
@@ -123,7 +140,8 @@ class Diffs:
         old, new = await self._contents.kept_text(before), await self._new(item, contents)
         if old is None or new is None:
             return ShownDiff(renamed)
-        body = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks)
+        room = room.less(size(renamed or ""), (renamed or "").count("\n"))
+        body = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks, room=room)
         return ShownDiff(renamed, body.cut) if body.text is None else ShownDiff(f"{renamed or ''}{body.text}", body.cut)
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
@@ -132,7 +150,10 @@ class Diffs:
         planned = contents.get(item.after)
         if planned is None:
             return await self._contents.kept_text(item.after)
-        return planned.document or decode(planned.data, written=item.encoding)
+        if planned.document is not None:
+            return planned.document
+        work = partial(decode, planned.data, written=item.encoding)
+        return await to_thread.run_sync(work) if len(planned.data) > LARGE_BYTES else work()
 
 
 def _cut(text: str, changed: int) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 from anyio import to_thread
@@ -40,6 +40,8 @@ from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.workspace import ChangedMeanwhile
+
+T = TypeVar("T")
 
 TRIES = 3
 
@@ -106,7 +108,8 @@ class ChangePipeline:
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
         outcome = await self.decide(command, facts)
         if isinstance(outcome, Apply) and not request.pre_approved:
-            outcome = self.rules.secrets.guarded(caller, outcome, facts)
+            guarded = partial(self.rules.secrets.guarded, caller, outcome, facts)
+            outcome = await self._beside(guarded, outcome, facts)
         sized = self.rules.sized(permissions, outcome, facts)
         if sized is not permissions:
             permissions, asked = sized, await self._s.permissions.asks(caller, sized)
@@ -223,11 +226,18 @@ class ChangePipeline:
                 return False
         return True
 
-    def _asks(self, attempt: Attempt, plan: Apply) -> tuple[NeedApproval, ...]:
+    async def _asks(self, attempt: Attempt, plan: Apply) -> tuple[NeedApproval, ...]:
         """All that a person must say yes to, unless one made the request."""
         if attempt.request.pre_approved:
             return ()
-        return (*attempt.asks, *self.rules.asks(attempt.request.caller, plan, attempt.facts, attempt.provenance.unseen))
+        caller, facts, unseen = attempt.request.caller, attempt.facts, attempt.provenance.unseen
+        asked = await self._beside(partial(self.rules.asks, caller, plan, facts, unseen), plan, facts)
+        return (*attempt.asks, *asked)
+
+    async def _beside(self, look: Callable[[], T], plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> T:
+        """A look at the lines of a change; of large texts in a thread, so that other callers are answered meanwhile."""
+        large = max(size_of(facts), *(len(content.data) for content in plan.contents.values()), 0) > OFF_LOOP_BYTES
+        return await to_thread.run_sync(look) if large else look()
 
     # --- outcomes -------------------------------------------------------------------
 
@@ -236,7 +246,7 @@ class ChangePipeline:
         return ChangeResult(_warned(answer, attempt.crossing))
 
     async def _as_preview(self, attempt: Attempt, plan: Apply) -> ChangeResult:
-        would_be = "waiting" if self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
+        would_be = "waiting" if await self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
         person = attempt.request.caller.is_person
         planned = attempt.crossing.warned(plan)
         preview = await self.answers.of_plan(planned, would_be=would_be, shows=attempt.shows, whole=person)
@@ -246,7 +256,7 @@ class ChangePipeline:
     async def _as_change(self, attempt: Attempt, plan: Apply) -> ChangeResult:
         """Apply it, or ask a person first; what of an undo does not fit waits beside it."""
         request, shows = attempt.request, attempt.shows
-        asks = self._asks(attempt, plan)
+        asks = await self._asks(attempt, plan)
         applied: tuple[Seq, ChangeApplied] | None = None
         if plan.paths and not asks:
             crossed, leases = attempt.crossing.warned(plan), attempt.crossing.leases

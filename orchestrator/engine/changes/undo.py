@@ -39,6 +39,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.versions import VersionRow
+from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import befores
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
@@ -47,7 +48,7 @@ from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
 TRIES = 5
-SHOWN_DIFF_LINES = 600
+SHOWN_DIFFS = AnswerSpace(bytes=64_000, lines=600)
 """Of all files of a rollback together; `get_diff` and a rollback of fewer files show the rest."""
 
 SLICE = 20
@@ -159,16 +160,16 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        room = SHOWN_DIFF_LINES
+        room = SHOWN_DIFFS
         for number, (change, before) in enumerate(befores(plan.paths), 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
             readable = all(self._s.permissions.readable(caller, name) for name in names)
             shown = None
-            if readable and room > 0 and not change.binary:
+            if readable and room.bytes and room.lines and not change.binary:
                 shown, _ = await self._pipeline.answers.diffs.of_one(change, before, plan.contents)
-            room -= shown.count("\n") if shown else 0
+            room = room.less(size(shown or ""), (shown or "").count("\n"))
             files.append(
                 u.UndoneFile(
                     path=change.path,

@@ -71,7 +71,9 @@ class WholeChanges:
             text, kept = await self._section(request, sections[number])
             if not kept and (path := sections[number].path) is not None:
                 unkept.append(path)
-            part, whole = _first(text[offset : offset + room], space.framed(), least=0 if texts else LEAST_CHARACTERS)
+            part, whole = first_part(
+                text[offset : offset + room], space.framed(), least=0 if texts else LEAST_CHARACTERS
+            )
             texts.append(part)
             room, space = room - len(part) if whole else 0, space.less(json_size(part))
             offset += len(part)
@@ -165,9 +167,9 @@ def sections_of(request: Wanted) -> Sequence[Section]:
     return [*sections, Section(None)] if _directories(request) else sections
 
 
-def _first(text: str, space: AnswerSpace, *, least: int) -> tuple[str, bool]:
+def first_part(text: str, space: AnswerSpace, *, least: int) -> tuple[str, bool]:
     """As much of a text as there is room for in an answer, and whether that is all of it."""
-    part = text
+    part = text[: max(least, space.bytes)]  # each takes a byte at least
     while len(part) > least and json_size(part) > space.bytes:
         part = part[: max(least, len(part) * 3 // 4)]
     return part, len(part) == len(text)

@@ -1,93 +1,127 @@
-"""What is shown of conflicts: the queue, in pages that fit a budget, and to a reviewer the one to choose for."""
+"""What is shown of conflicts: the queue, in pages that fit a budget, and one that is named, in pages of its diff."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, Party, ReviewLine
+from orchestrator.api.conflicts import ConflictInfo, Conflicts, ListConflicts, ReviewLine
 from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.resolution import route_for
-from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.content import Span
-from orchestrator.core.errors import TextTooCostly, VersionUnknown
-from orchestrator.core.events.conflicts import ConflictFound, ReviewFailed
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended
-from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.errors import ParameterInvalid, TextTooCostly, VersionUnknown
+from orchestrator.core.events.conflicts import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict, Review
-from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import estimate_tokens, fit, render
-from orchestrator.core.text.secrets import Secret, key_lines
-from orchestrator.core.text.symbols import language_of
+from orchestrator.core.text.answer_space import (
+    MAX_LINE,
+    UNBOUNDED,
+    AnswerSpace,
+    estimate_tokens,
+    fit,
+    json_size,
+    render,
+    size,
+)
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.diffs import SHOWN_DIFF_LINES, Diffs, ShownDiff, regions
-from orchestrator.engine.changes.whole_changes import WholeChanges
+from orchestrator.engine.changes.diffs import SHOWN_DIFF, Diffs, ShownDiff, regions
+from orchestrator.engine.changes.whole_changes import LEAST_CHARACTERS, WholeChanges, first_part
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, answer_of, side, sides_of
+from orchestrator.engine.conflicts.review_context import ReviewContext
+from orchestrator.engine.limits import TOKEN_BYTES
 from orchestrator.engine.reads.blame import Attributions
-from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.engine.services import Services
-from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 
 T = TypeVar("T")
 
 DIFF_TOKENS = 4000
-"""Of each diff of one conflict among others; a person who names it is shown all lines."""
-
-ALL_LINES = 1 << 40
+"""Of each diff of one conflict among others; who names it is shown all lines, in pages."""
 
 REGION_TOKENS = 25
 """Of one region's six line numbers."""
 
-AROUND = 12
-"""Lines that a reviewer is shown before and after each place."""
+NO_TEXTS: dict[str, Any] = {"base": None, "current": None, "proposed": None, "marked": None}
 
-MOST_HOLDERS = 8
+_CURSOR = re.compile(r"(@\d{1,18}):(\d{1,12})\Z")
+"""Of the diff of one conflict: the version that it is made of, and the character."""
 
 
 class ConflictViews:
-    """Shows conflicts: what waits, a page at a time; and to a reviewer the one that it is asked about."""
+    """Shows conflicts: what waits, a page at a time."""
 
     def __init__(self, services: Services, diffs: Diffs, rebaser: Rebaser, attributions: Attributions) -> None:
-        self._s, self._diffs, self._rebaser, self._attributions = services, diffs, rebaser, attributions
-        self._whole = WholeChanges(services)
+        self._s, self._diffs, self._rebaser = services, diffs, rebaser
+        self._whole, self.context = WholeChanges(services), ReviewContext(services, attributions)
 
     async def list_conflicts(self, caller: Caller, call: Call, params: ListConflicts) -> Conflicts:
-        """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
+        """Open conflicts after the cursor, or one by its name. Raises VersionUnknown, ParameterInvalid.
 
         Whole texts are given whole or not at all: one that was cut might be sent back as the content.
-        The page ends where the budget is spent; it has one conflict at least.
+        The page ends where the budget is spent; it has one conflict at least. The diff of one that is named goes on
+        after the cursor.
         """
-        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
         only = parse_seq(params.conflict, parameter="conflict") if params.conflict is not None else None
+        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None and only is None else 0
         known = [c for c in self._s.state.pending.open_conflicts() if only in (None, c.seq)]
         named = [c for c in known if c.agent == caller.agent or self._s.access.lists(caller, c.found.path)]
         waiting = [c for c in named if c.seq > after]
-        unlisted = len(known) - len(named)
-        if only is not None and not waiting:
-            raise VersionUnknown(
-                f"{show(only)} is no open conflict", hint="A plain list_conflicts names those that wait."
-            )
+        page = Conflicts(total=len(named), unlisted=len(known) - len(named))
+        if only is not None:
+            conflict = await self._rebaser.follow(waiting[0]) if waiting else None
+            if conflict is None:
+                raise VersionUnknown(
+                    f"{show(only)} is no open conflict", hint="A plain list_conflicts names those that wait."
+                )
+            return await self._alone(caller, call, conflict, params, page)
         shown: list[ConflictInfo] = []
         spent = 0
         for listed in waiting:
-            conflict = await self._rebaser.follow(listed)
-            if conflict is None:
+            if (conflict := await self._rebaser.follow(listed)) is None:
                 continue
-            whole = only is not None and caller.is_person
-            info = await self._info(caller, conflict, whole=whole, contents=params.contents)
-            info, cost = _within(info, params.max_tokens, whole=whole)
+            info = await self._info(caller, conflict, contents=params.contents)
+            info, cost = _within(info, params.max_tokens)
             if len(shown) == params.limit or (shown and spent + cost > params.max_tokens):
-                more = shown[-1].conflict
-                return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted, cursor=more)
+                return msgspec.structs.replace(page, conflicts=tuple(shown), cursor=shown[-1].conflict)
             shown.append(info)
             spent += cost
-        return Conflicts(conflicts=tuple(shown), total=len(named), unlisted=unlisted)
+        return msgspec.structs.replace(page, conflicts=tuple(shown))
 
-    async def _info(self, caller: Caller, conflict: Conflict, *, whole: bool, contents: bool) -> ConflictInfo:
+    async def _alone(
+        self, caller: Caller, call: Call, conflict: Conflict, params: ListConflicts, page: Conflicts
+    ) -> Conflicts:
+        """One conflict with the part of its diff that there is room for, and where that goes on."""
+        widest = None if caller.is_person else MAX_LINE
+        info = await self._info(caller, conflict, contents=params.contents, room=UNBOUNDED, widest=widest)
+        version, start = info.current_version or "@0", _place(params.cursor)
+        if start is not None and start[0] != version:
+            raise ParameterInvalid("cursor", f"the conflict is about {version} by now", hint="Begin without a cursor.")
+        at = start[1] if start is not None else 0
+        budget = min(params.max_tokens, call.room.bytes // TOKEN_BYTES)
+        room = call.room.framed(info.path).at_most(TOKEN_BYTES * params.max_tokens)
+        diff, info = (info.diff or "")[at:], msgspec.structs.replace(info, diff=None, diff_truncated=False)
+        if at:
+            info = msgspec.structs.replace(info, review_diff=None, texts_left_out=True, **NO_TEXTS)
+        info, _ = _within(info, budget - min(budget // 2, estimate_tokens(diff)), budget // 4)
+        if sum(size(text) for text in _texts(info)) > room.bytes:
+            info = msgspec.structs.replace(info, texts_left_out=True, **NO_TEXTS)
+        part, whole = first_part(diff, room.less(json_size(info)), least=LEAST_CHARACTERS)
+        part = part if whole else part[: part.rfind("\n") + 1] or part
+        info = msgspec.structs.replace(info, diff=part or None, diff_truncated=not whole)
+        return msgspec.structs.replace(
+            page, conflicts=(info,), cursor=f"{version}:{at + len(part)}" if not whole else None
+        )
+
+    async def _info(
+        self,
+        caller: Caller,
+        conflict: Conflict,
+        *,
+        contents: bool,
+        room: AnswerSpace = SHOWN_DIFF,
+        widest: int | None = MAX_LINE,
+    ) -> ConflictInfo:
         """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
         route = route_for(conflict, self._s.permissions.policy, self._s.state.identities)
@@ -116,23 +150,24 @@ class ConflictViews:
         current = await self._s.contents.kept_text(found.sides.current) if here and contents else None
         reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
-        return await self._with_content(info, conflict, whole=whole) if readable and contents else info
+        return await self._with_content(info, conflict, room, widest) if readable and contents else info
 
-    async def _with_content(self, info: ConflictInfo, conflict: Conflict, *, whole: bool) -> ConflictInfo:
+    async def _with_content(
+        self, info: ConflictInfo, conflict: Conflict, room: AnswerSpace, widest: int | None
+    ) -> ConflictInfo:
         found = conflict.found
         base = await self._s.contents.kept_text(found.sides.base)
         proposed = await _unless_costly(self._diffs.proposed(conflict))
-        most = ALL_LINES if whole else SHOWN_DIFF_LINES
-        diff, cut = await self._diffs.of_conflict(conflict, max_lines=most)
-        review_diff, review_cut = await self._review_diff(conflict, max_lines=most)
-        if diff is None and whole:  # binary, or too costly to compare
+        diff, cut = await self._diffs.of_conflict(conflict, room=room, widest=widest)
+        review_diff, review_cut = await self._review_diff(conflict, room, widest)
+        if diff is None and widest is None:  # binary, or too costly to compare
             change = PathChange(found.path, found.sides.current, found.sides.proposed, mode=found.mode)
             (diff, _), cut = await self._whole.file(change, found.sides.current), ""
         sides = await sides_of(self._s.contents, found.sides)
         marked = None
         if sides is not None and sides.regions:
             marked = await _unless_costly(self._s.contents.computed(sides.marked, *sides))
-        proposer = await self.proposer(conflict)
+        proposer = await self.context.proposer(conflict)
         return msgspec.structs.replace(
             info,
             reason=proposer.reason,
@@ -143,7 +178,7 @@ class ConflictViews:
             diff_truncated=bool(cut),
             same_symbol=found.same_symbol,
             proposer=proposer,
-            holders=await self.holders(conflict),
+            holders=await self.context.holders(conflict),
             review_diff=review_diff,
             review_diff_truncated=bool(review_cut),
             marked=marked,
@@ -177,7 +212,7 @@ class ConflictViews:
             hint=failure.hint if failure is not None else "",
         )
 
-    async def _review_diff(self, conflict: Conflict, *, max_lines: int) -> ShownDiff:
+    async def _review_diff(self, conflict: Conflict, room: AnswerSpace, widest: int | None) -> ShownDiff:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
         if review is None or review.state != "answered" or review.proposal is None:
@@ -185,57 +220,7 @@ class ConflictViews:
         current, proposed = await side(self._s.contents, review.current), await side(self._s.contents, review.proposal)
         if current is None or proposed is None:
             return ShownDiff(None)
-        return await self._diffs.between(conflict.found.path, current, proposed, max_lines=max_lines)
-
-    # --- for reviewers ----------------------------------------------------------------
-
-    async def request(self, conflict: Conflict) -> ReviewRequest | None:
-        """What a reviewer is sent; None where no lines conflict."""
-        sides = await sides_of(self._s.contents, conflict.found.sides)
-        if sides is None or not sides.regions:
-            return None
-        return ReviewRequest(
-            conflict=show(conflict.seq),
-            path=conflict.found.path,
-            regions=_regions(sides),
-            proposer=await self.proposer(conflict),
-            why=_why(conflict.found),
-            language=language_of(conflict.found.path) or "",
-            holders=await self.holders(conflict),
-        )
-
-    async def proposer(self, conflict: Conflict) -> Party:
-        """Whose change waits, and what for."""
-        found = await self._s.notes.event(conflict.seq, ConflictFound)
-        reason = found.provenance.reason if found else ""
-        return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
-
-    async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
-        """Who made the lines that it conflicts with, newest first."""
-        found = conflict.found
-        if found.sides.current_version is None or not found.sides.regions:
-            return ()
-        lineage = await self._attributions.of(found.path, found.sides.current_version)
-        if lineage.lost is not None:
-            return ()
-        versions = set[Seq]()
-        for region in found.sides.regions:
-            start, end = region.current.start, region.current.start + max(region.current.length, 1)
-            if start < (end := min(end, lineage.attribution.lines)):
-                versions |= {part.version for part in lineage.attribution.owned(start + 1, end)}
-        newest = sorted(versions, reverse=True)[:MOST_HOLDERS]
-        parties = [await self._party(lineage.authors[version]) for version in newest]
-        return tuple(dict.fromkeys(parties))
-
-    async def _party(self, row: VersionRow) -> Party:
-        applied = await self._s.notes.event(row.change, ChangeApplied)
-        intended = await self._s.notes.event(applied.change if applied else row.change, ChangeIntended)
-        reason = intended.provenance.reason if intended is not None else ""
-        return Party(agent=row.author or "", task=await self._title(row.task), reason=reason)
-
-    async def _title(self, task: Seq | None) -> str:
-        begun = await self._s.notes.event(task, TaskBegun)
-        return begun.title if begun is not None else ""
+        return await self._diffs.between(conflict.found.path, current, proposed, room=room, widest=widest)
 
 
 async def _unless_costly(text: Awaitable[T]) -> T | None:
@@ -250,11 +235,10 @@ def _shown(seq: Seq | None) -> str | None:
     return show(seq) if seq else None
 
 
-def _within(info: ConflictInfo, budget: int, *, whole: bool) -> tuple[ConflictInfo, int]:
+def _within(info: ConflictInfo, budget: int, most_of_diff: int = DIFF_TOKENS) -> tuple[ConflictInfo, int]:
     """A conflict cut down to a budget as far as that goes, and about how many tokens it still has."""
-    most_of_diff = budget if whole else min(budget, DIFF_TOKENS)
-    diff, cut_diff = _cut(info.diff, most_of_diff)
-    review_diff, cut_review = _cut(info.review_diff, most_of_diff)
+    diff, cut_diff = _cut(info.diff, min(budget, most_of_diff))
+    review_diff, cut_review = _cut(info.review_diff, min(budget, most_of_diff))
     most = max(1, budget // REGION_TOKENS)
     words = [diff or "", review_diff or "", info.reason]
     words += [text for line in info.reviews for text in (line.reason, line.message)]
@@ -268,12 +252,24 @@ def _within(info: ConflictInfo, budget: int, *, whole: bool) -> tuple[ConflictIn
         regions=info.regions[:most],
         regions_left_out=max(0, len(info.regions) - most),
     )
-    texts = [text for text in (info.base, info.current, info.proposed, info.marked) if text is not None]
-    all_of_them = sum(map(estimate_tokens, texts))
+    all_of_them = sum(map(estimate_tokens, _texts(info)))
     if cost + all_of_them <= budget:
         return info, cost + all_of_them
-    left_out = msgspec.structs.replace(info, base=None, current=None, proposed=None, marked=None, texts_left_out=True)
-    return left_out, cost
+    return msgspec.structs.replace(info, texts_left_out=True, **NO_TEXTS), cost
+
+
+def _texts(info: ConflictInfo) -> list[str]:
+    return [text for text in (info.base, info.current, info.proposed, info.marked) if text is not None]
+
+
+def _place(cursor: str | None) -> tuple[str, int] | None:
+    """Of which version, and from which character of the diff on. Raises ParameterInvalid."""
+    if cursor is None:
+        return None
+    match = _CURSOR.match(cursor)
+    if match is None:
+        raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer about this conflict")
+    return match[1], int(match[2])
 
 
 def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
@@ -282,43 +278,3 @@ def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
         return diff, False
     lines = diff.split("\n")
     return render(lines[: fit(lines, 1, len(lines), budget, numbers=False)], 1, numbers=False)[0], True
-
-
-def _why(found: ConflictFound) -> str:
-    """Why it is put to somebody, where that is not plain from its regions."""
-    if found.fit is not None and found.fit.same_symbol:
-        return f"it would apply, but both sides changed {', '.join(found.fit.same_symbol)} since the base"
-    if found.fit is not None and found.provenance.unseen:
-        return f"it would apply, but {unseen_in_words(found.provenance.unseen)}"
-    return found.why
-
-
-def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:
-    found = sides.lines.map(lambda lines: tuple(key_lines(lines)))
-    current = sides.lines.current
-    regions: list[ReviewRegion] = []
-    for number, region in enumerate(sides.regions, 1):
-        at = region.current
-        before = Span(max(0, at.start - AROUND), min(AROUND, at.start))
-        after = Span(at.end, min(AROUND, len(current) - at.end))
-        regions.append(
-            ReviewRegion(
-                *(span.of(lines) for span, lines in zip(region, sides.lines, strict=True)),
-                number=number,
-                before=before.of(current),
-                after=after.of(current),
-                keys=KeyLines(
-                    *(_secrets_in(keys, span) for keys, span in zip(found, region, strict=True)),
-                    before=_secrets_in(found.current, before),
-                    after=_secrets_in(found.current, after),
-                ),
-            )
-        )
-    return tuple(regions)
-
-
-def _secrets_in(found: tuple[Secret, ...], span: Span) -> tuple[Secret, ...]:
-    """Those in these lines, counted from their first."""
-    first = bisect_left(found, span.start, key=lambda secret: secret.line)
-    last = bisect_left(found, span.end, key=lambda secret: secret.line)
-    return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])

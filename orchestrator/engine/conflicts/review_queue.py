@@ -135,7 +135,7 @@ class Reviewing:
 
     async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
-        known, question = self._reviewers.get(reviewer), await self._views.request(conflict)
+        known, question = self._reviewers.get(reviewer), await self._views.context.request(conflict)
         event = ReviewRequested(
             conflict=conflict.seq,
             reviewer=reviewer,
@@ -182,7 +182,7 @@ class Reviewing:
             raise ProposalUnfit("unknown_reviewer", f"no reviewer is called {review.reviewer}")
         if not all(self._s.permissions.readable(caller, path) for path in (conflict.found.path, *conflict.found.names)):
             raise ProposalUnfit("denied", "policy does not let a reviewer read the file")
-        request = await self._views.request(conflict)
+        request = await self._views.context.request(conflict)
         if request is None:
             raise ProposalUnfit("not_text", "there are no lines that a reviewer could choose")
         with anyio.move_on_after(deadline_s * PATIENCE):

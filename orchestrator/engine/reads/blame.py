@@ -29,6 +29,9 @@ from orchestrator.engine.paths import quoted
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import Journal, KnownVersion
 
+SHOWN_BYTES = 60_000
+"""Of one answer, which names the call that goes on."""
+
 KEPT_FOLDS, KEPT_LINES = 20, 200_000
 """Folds in memory, and lines of one of them."""
 
@@ -71,7 +74,7 @@ class Blamer:
         listable = partial(self._s.access.lists, caller)
         holders = {version: await self._s.notes.lease_holder(row) for version, (row, _) in rows.items()}
         ranges = [_range(path, part, *rows[part.version], holders[part.version], listable) for part in owned]
-        room = call.room.framed(escaped(path), escaped(path), *warned)
+        room = call.room.at_most(SHOWN_BYTES).framed(escaped(path), escaped(path), *warned)
         kept = room.first((json_size(part), 1) for part in ranges)
         follow, last = None, end
         if kept < len(ranges):

@@ -17,15 +17,16 @@ from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import estimate_tokens, json_size
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.unified_diff import UnifiedDiff, document_diff
+from orchestrator.core.text.unified_diff import UnifiedDiff, fitting_diff
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Observer, required, warnings
-from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.tree_diffs import TreeDiffs
+from orchestrator.engine.limits import TOKEN_BYTES
+from orchestrator.engine.paths import quoted, within_call
+from orchestrator.engine.reads.tree_diffs import PAGE_TOKENS, TreeDiffs
 from orchestrator.engine.redaction import NOTHING_HIDDEN
 from orchestrator.engine.services import Services
 
@@ -110,9 +111,8 @@ class Historian:
     async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         if params.path is None:
             return await self._trees.diff(caller, call, params)
-        for name in ("cursor", "max_tokens"):
-            if getattr(params, name) is not None:
-                raise ParameterInvalid(name, "it goes with the diff of all files, without path")
+        if params.cursor is not None:
+            raise ParameterInvalid("cursor", "it goes with the diff of all files, without path")
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
@@ -125,13 +125,15 @@ class Historian:
             old = await self._s.redaction.document(caller, path, left.digest, old)
             new = await self._s.redaction.document(caller, path, right.digest, new)
         warned = warnings(present)
+        room = call.room.framed(path, path, path, path, *warned)
         work = partial(
-            document_diff,
+            fitting_diff,
             (path if left.digest else None, path if right.digest else None),
             old,
             new,
             context=params.context_lines,
-            room=call.room.framed(path, path, path, *warned),
+            room=room.at_most(TOKEN_BYTES * (params.max_tokens or PAGE_TOKENS)),
+            whole_lines=params.max_tokens is not None,
         )
         fitting = await self._s.contents.computed(work, old, new)
         ranges = tuple(part for shown in fitting.shown for part in hidden.without(shown))
@@ -152,6 +154,7 @@ class Historian:
             added=fitting.added,
             removed=fitting.removed,
             next=_following(path, left, right, fitting),
+            next_in_line=_in_line(path, right, fitting),
             warnings=warned,
         )
 
@@ -199,3 +202,8 @@ def _following(path: WorkspacePath, left: VersionRow, right: VersionRow, fitting
     line, row = (fitting.goes_on[1], right) if right.digest is not None else (fitting.goes_on[0], left)
     at = f', at="{show(row.seq)}"' if row.seq else ""
     return f"read_file(path={quoted(path)}, start={line}{at})"
+
+
+def _in_line(path: WorkspacePath, right: VersionRow, fitting: UnifiedDiff) -> str | None:
+    """The call that shows more of the first long line of which a part is shown."""
+    return within_call(path, *fitting.within, at=right.seq or None) if fitting.within is not None else None

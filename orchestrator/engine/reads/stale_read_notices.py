@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import Literal
 
 import anyio
@@ -21,6 +22,7 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import View
 from orchestrator.core.projections.sessions import Session
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size, size
+from orchestrator.core.text.long_lines import parts_that_differ
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.reads.read_regions import ReadSets, Stale
@@ -201,23 +203,27 @@ def _diff(found: Stale) -> tuple[str, bool]:
         rows += _hunk(piece, found)
         if len(rows) > DIFF_LINES:
             break
-    cut = len(rows) > DIFF_LINES or any(len(row) > LINE_CHARACTERS for row in rows)
-    return "".join(f"{row[:LINE_CHARACTERS]}\n" for row in rows[:DIFF_LINES]), cut
+    cut = len(rows) > DIFF_LINES or any(len(row) > LINE_CHARACTERS + 1 for row in rows)
+    return "".join(f"{row}\n" for row in rows[:DIFF_LINES]), cut
 
 
 def _hunk(piece: Piece, found: Stale) -> list[str]:
-    """The rows of a piece; of each side no more than are shown at most, and one."""
+    """The rows of a piece; of each side no more than are shown at most, and one. Of long lines a part, as of diffs."""
     most = DIFF_LINES + 1
     text, present = found.texts[piece.origin], found.present or ()
     first = piece.seen.start - 1
     old_len = min(piece.seen.end, len(text)) - first
     new_len = min(piece.length, len(present) - piece.start)
-    new = [f"+{line}" for line in present[piece.start : piece.start + min(piece.length, most)]]
+    new = present[piece.start : piece.start + min(piece.length, most)]
     if piece.added:
         head = f"@@ -{piece.seen.start},2 +{piece.start},{new_len + 2} @@"
-        return [head, f" {text[first]}", *new, f" {text[first + 1]}"]
+        lines = [text[first], *new, text[first + 1]]
+        marks = " " + "+" * len(new) + " "
+        return [head, *map(add, marks, parts_that_differ(lines, (), LINE_CHARACTERS))]
+    old = text[first : first + min(old_len, most)]
     head = f"@@ -{piece.seen.start},{old_len} +{piece.start + bool(piece.length)},{new_len} @@"
-    return [head, *(f"-{line}" for line in text[first : first + min(old_len, most)]), *new]
+    removed = (f"-{line}" for line in parts_that_differ(old, new, LINE_CHARACTERS))
+    return [head, *removed, *(f"+{line}" for line in parts_that_differ(new, old, LINE_CHARACTERS))]
 
 
 def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:

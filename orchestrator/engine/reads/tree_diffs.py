@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
+from anyio import to_thread
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import (
@@ -15,6 +17,7 @@ from orchestrator.core.errors import (
     DiskFull,
     ParameterInvalid,
     PathError,
+    TextTooCostly,
     VersionNotKept,
     WritesStopped,
 )
@@ -35,6 +38,9 @@ from orchestrator.ports.journal import EventFilter
 PAGE_TOKENS = 20_000
 NAMED_BYTES = 250
 """Of a file that is only named, beside its path."""
+
+ESCAPED_BYTES = 24
+"""Of a token, four characters of a control code."""
 
 PAGE_FILES = 1000
 """Files on one page, those that are only named too."""
@@ -84,7 +90,7 @@ class TreeDiffs:
         for item in listed:
             if item.path <= span.after:
                 continue
-            if not page.takes(item, await self._patch(caller, item, params.context_lines)):
+            if not page.takes(item, await self._patch(caller, item, params.context_lines, page.most)):
                 break
         await self._s.notes.note_shown(caller, call, page.event())
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=warned)
@@ -154,8 +160,8 @@ class TreeDiffs:
                 parted += [Difference(item.old, None), Difference(None, item.new)]
         return sorted(parted, key=lambda item: item.path)
 
-    async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.LeftOut:
-        """How a file changed; or why no more is shown than that it did."""
+    async def _patch(self, caller: Caller, item: Difference, context: int, most: AnswerSpace) -> FilePatch | r.LeftOut:
+        """How a file changed; or why no more is shown than that it did. Of one that no page holds the beginning."""
         access = self._s.access.content_of_many(caller, item.path)
         if access is None:
             return "policy"
@@ -165,11 +171,19 @@ class TreeDiffs:
             return "policy"
         except VersionNotKept:
             return "not_kept"
+        work = partial(file_patch, old, new, context=context, room=most)
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
-            patch = file_patch(old, new, context=context)
+            patch = work()
         else:
-            patch = await self._s.workers.run(partial(file_patch, old, new, context=context))
-        return self._s.redaction.patch(caller, patch)
+            try:
+                patch = await self._s.workers.run(work)
+            except TextTooCostly:
+                return "too_large"
+        if patch.goes_on is not None:
+            return patch
+        if len(patch.text) <= OFF_LOOP_BYTES:
+            return self._s.redaction.patch(caller, patch)
+        return await to_thread.run_sync(partial(self._s.redaction.patch, caller, patch))
 
     async def _state(self, access: ContentAccess, row: VersionRow | None) -> FileState | None:
         if row is None:
@@ -204,13 +218,19 @@ class Page:
         self._seen: list[SeenLines] = []  # of the newer versions
         self._next: Span | None = None
 
+    @property
+    def most(self) -> AnswerSpace:
+        """Of a file that may be on a page: what its budget comes to where every character is escaped."""
+        return self._whole.at_most(ESCAPED_BYTES * self._budget)
+
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
         text = patch.text if isinstance(patch, FilePatch) else ""
         cost = estimate_tokens(text)
         named = 3 * size(item.path) + NAMED_BYTES  # in what was left out, in its call, and in the cursor
         shown = (size(text) + named, text.count("\n") + 2)
-        too_large = cost > self._budget or not self._whole.first([shown], least=0)
+        cut = isinstance(patch, FilePatch) and patch.goes_on is not None
+        too_large = cut or cost > self._budget or not self._whole.first([shown], least=0)
         taken = (named, 2) if too_large else shown
         full = not self._room.first([taken], least=0) or len(self._files) >= PAGE_FILES
         if self._files and (full or (self._spent + cost > self._budget and not too_large)):

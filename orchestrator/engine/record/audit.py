@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import msgspec
 
@@ -28,12 +29,19 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.text.answer_space import json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention
 
 PAGE_CHARACTERS = 2 * 1024 * 1024
 """A page that has grown past this ends, however few its events are; an answer has to fit into a frame."""
+
+QUERY_BYTES = 1024 * 1024
+"""Of one page of a query; an entry that has more by itself lists the first of what it is about."""
+
+LISTED = 500
+"""Of a list within an entry of a query; an export has all of it."""
 
 _STREAMS = ("file", "approval", "conflict", "stray")
 _ENCODER = msgspec.json.Encoder()
@@ -119,11 +127,21 @@ class Auditor:
         found = await newest(self._s.journal, wanted, before=before, limit=params.limit + 1)
         page = found.events[: params.limit]
         readable = self._readable(caller)
-        shown = [part for part in (self._shown(caller, item) for item in page) if part is not None]
-        answer = tuple([await self._entry(caller, item, readable, path=wanted.path) for item in shown])
-        answered = k.JournalPage(head=head, entries=answer, unlisted=len(page) - len(shown))
-        if len(found.events) > params.limit:
-            return msgspec.structs.replace(answered, cursor=show(page[-1].seq))
+        entries: list[k.JournalEntry] = []
+        room, looked = call.room.at_most(QUERY_BYTES).framed(), 0
+        for item in page:
+            shown = self._shown(caller, item)
+            if shown is not None:
+                entry = _shortened(await self._entry(caller, shown, readable, path=wanted.path))
+                cost = json_size(entry)
+                if entries and cost > room.bytes:
+                    break
+                entries.append(entry)
+                room = room.less(cost)
+            looked += 1
+        answered = k.JournalPage(head=head, entries=tuple(entries), unlisted=looked - len(entries))
+        if looked < len(page) or len(found.events) > params.limit:
+            return msgspec.structs.replace(answered, cursor=show(page[looked - 1].seq))
         if found.last is None:
             return answered
         return msgspec.structs.replace(answered, cursor=show(found.last), partial=True)
@@ -271,6 +289,28 @@ class Auditor:
             after_hash=change.after if shown else None,
             moved_from=change.moved_from,
         )
+
+
+def _shortened(entry: k.JournalEntry) -> k.JournalEntry:
+    """An entry with the first of each long list in it."""
+    event, left_out = _first(entry.event)
+    if not left_out and len(entry.paths) <= LISTED:
+        return entry
+    more = left_out + max(0, len(entry.paths) - LISTED)
+    return msgspec.structs.replace(entry, event=event, paths=entry.paths[:LISTED], left_out=more)
+
+
+def _first(value: Any) -> tuple[Any, int]:
+    """A value with the first of each long list in it, and how many items that leaves out."""
+    match value:
+        case dict():
+            parts = {name: _first(item) for name, item in value.items()}
+            return {name: part for name, (part, _) in parts.items()}, sum(count for _, count in parts.values())
+        case list() | tuple():
+            kept = [_first(item) for item in value[:LISTED]]
+            return [part for part, _ in kept], max(0, len(value) - LISTED) + sum(count for _, count in kept)
+        case _:
+            return value, 0
 
 
 def _tags(kind: str | None, *outcomes: Outcome | None) -> tuple[str, ...] | None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.text import diff as diffing
 from orchestrator.core.text import myers
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.core.text.diff import counts, diff
-from orchestrator.core.text.unified_diff import Side, cut, unified
+from orchestrator.core.text.unified_diff import Side, unified
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three, with_hunks
 
@@ -113,15 +112,6 @@ def test_a_last_newline_is_a_difference() -> None:
     assert (made.added, made.removed, made.shown) == (1, 1, (LineRange(1, 1),))
     assert text.endswith("@@ -1 +1 @@\n-x\n+x\n\\ No newline at end of file\n")
     assert unified(Side("a", ["x"]), Side("a", ["x"])).text == ""
-
-
-@quick
-@given(st.integers(0, 8), st.integers(1, 8))
-def test_cut(rows: int, most: int) -> None:
-    text = "".join(f"+{n}\n" for n in range(rows))
-    shown, was_cut = cut(text, most)
-    assert was_cut == (rows > most)
-    assert shown == "".join(f"+{n}\n" for n in range(min(rows, most)))
 
 
 BEFORE = [str(n) for n in range(1, 31)]

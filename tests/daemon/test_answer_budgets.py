@@ -1,0 +1,198 @@
+"""No answer is larger than its budget, whatever file it is about: on the socket, where no client's limit cuts it.
+
+The whole catalogue is fed with the worst files; an operation that the table lacks fails here.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.api.operations import BY_NAME
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.raw_socket import Talk
+
+MOST_BYTES = 64_000
+"""Of an answer with parameters by default, notices included."""
+
+PAGES = {
+    "read_lines": 300_000,  # 200 lines of 1,000 characters
+    "read_file": 100_000,
+    "read_files": 200_000,
+    "search_content": 150_000,  # 20 hits of five lines of 1,000 characters
+    "list_files": 300_000,  # 200 entries whose paths have 500 bytes
+    "find_files": 300_000,
+    "journal_query": 1_200_000,
+    "get_diff": 90_000,  # 20,000 tokens
+    "rollback": 150_000,
+    "list_conflicts": 100_000,
+    "changes_since": 300_000,
+}
+"""What asks for more, and for how much."""
+
+LONG = "".join(random.Random(7).choices("abcdefgh ,;()=", k=4 * 1024 * 1024))
+MANY = "".join(f"value {number} = {number * 7}\n" for number in range(100_000))
+ALL_CHANGED = MANY.replace("value", "VALUE")
+REGIONS = "".join(f"region {number}\nbetween\nbetween\nbetween\n" for number in range(5_000))
+NAME = "n" * 240
+CHANGED = LONG[:2_000_000] + "HERE" + LONG[2_000_000:]
+SPLIT = "".join(f"{LONG[at : at + 4000]}\n" for at in range(0, len(LONG), 4000))
+
+
+class Asking:
+    """Calls one after the other, and how large their answers are."""
+
+    def __init__(self, daemon: RunningDaemon) -> None:
+        self._talks = {name: Talk(daemon, name) for name in ("alice", "bob")}
+        self.sizes: dict[str, int] = {}
+        self.names: dict[str, str] = {}
+
+    def __call__(self, operation: str, *, by: str = "alice", **params: Any) -> dict[str, Any]:
+        self._talks[by].call(operation, **params)
+        answer = self._talks[by].answer()
+        size = len(json.dumps(answer, ensure_ascii=False).encode())
+        self.sizes[operation] = max(size, self.sizes.get(operation, 0))
+        about = {name: str(value)[:60] for name, value in params.items()}
+        assert size <= PAGES.get(operation, MOST_BYTES), f"{operation} {about}: {size} bytes"
+        error = answer.get("error", {}).get("data", {})
+        assert error.get("code") not in ("internal", "answer_too_large"), error
+        result: dict[str, Any] = answer.get("result", error)
+        return result
+
+    def close(self) -> None:
+        for talk in self._talks.values():
+            talk.close()
+
+
+@pytest.fixture
+def worst(base: Path) -> Iterator[RunningDaemon]:
+    folder = base / "work" / NAME
+    folder.mkdir(parents=True)
+    texts = {"long.txt": LONG, "split.txt": SPLIT, "many.txt": MANY, "regions.txt": REGIONS, "small.txt": "x\n"}
+    for name, text in texts.items():
+        (base / "work" / name).write_text(text)
+    for number in range(300):
+        (folder / f"{NAME}{number}").write_text("x\n")
+    with running(base) as daemon:
+        yield daemon
+
+
+def test_no_answer_is_larger_than_its_budget(worst: RunningDaemon) -> None:
+    with closing(Asking(worst)) as ask:
+        feed(ask)
+    lacking = {name for name, known in BY_NAME.items() if not known.operator_only} - ask.sizes.keys()
+    assert not lacking, "these operations are not in the table"
+
+
+def feed(ask: Asking) -> None:
+    """Every operation, with what makes its answer long."""
+    files = ("long.txt", "split.txt", "many.txt", "regions.txt")
+    versions = {path: ask("file_info", path=path)["version_id"] for path in files}
+    for path in files:
+        ask("read_file", path=path)
+        ask("read_lines", path=path)
+        ask("read_file", by="bob", path=path)
+    # changes of all kinds, with previews before them
+    for path, text, other in (
+        ("long.txt", CHANGED, LONG[:-9] + "THERE\n"),
+        ("split.txt", SPLIT.replace(";", ","), SPLIT.replace(";", ".")),
+        ("many.txt", ALL_CHANGED, MANY.replace("value", "other")),
+        ("regions.txt", REGIONS.replace("region", "place"), REGIONS.replace("region", "area")),
+    ):
+        change = {"path": path, "content": text, "mode": "truncate", "base": versions[path]}
+        assert ask("write_file", **change, preview=True)["status"] == "preview"
+        applied = ask("write_file", **change)
+        assert applied["status"] == "applied", applied
+        ask("await_change", id=applied["change"], timeout_s=0)
+        clash = ask("write_file", by="bob", **{**change, "content": other})
+        assert clash["status"] == "conflict", clash
+        ask.names[path] = clash["conflict"]
+        ask("await_change", by="bob", id=clash["conflict"], timeout_s=0)
+        for more in ({}, {"context_lines": 0}, {"from": "@start"}, {"max_tokens": 10_000}):
+            ask("get_diff", path=path, **more)
+        for operation in ("blame", "file_history", "stale_readers", "file_info", "get_overview", "related_files"):
+            ask(operation, path=path)
+        for operation in ("get_excerpt", "summarize_file"):
+            ask(operation, path=path)
+        ask("read_symbol", path=path, symbol="a" * 200)
+        ask("read_enclosing", path=path, line=1)
+        ask("revert", change=applied["change"], preview=True)
+        ask.names["change"] = applied["change"]
+    ask("get_diff", **{"from": "@start"})
+    refused(ask, files)
+    listed(ask, files)
+
+
+def refused(ask: Asking, files: tuple[str, ...]) -> None:
+    """What shows lines where a change does not fit, or a text is found."""
+    for search in ("e", LONG[5000:9000] + "no", LONG[:-20] + "no", "value 1", "VALUE 1"):
+        for path in files:
+            ask("edit_file", path=path, changes=[{"search": search, "replace": "x"}], preview=True)
+    ask("edit_file", path="many.txt", changes=[{"start": 1, "end": 90_000, "expect": "x", "replace": "y"}])
+    ask("edit_file", path="long.txt", changes=[{"start": 1, "end": 1, "expect": "x", "replace": "y"}])
+    patch = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+x\n"
+    for path, line in (("long.txt", LONG[:-1]), ("split.txt", LONG[:3999])):
+        ask("apply_patch", patch=patch.format(path, line + "no"))
+    for path in ("long.txt", "split.txt"):
+        for found in ("HERE", "abc", "="):
+            ask("search_content", pattern=found, path=path)
+    ask("search_content", pattern="e")
+    ask("read_files", paths=[*files])
+    ask("directory_stats")
+    ask("find_references", symbol="value")
+
+
+def listed(ask: Asking, files: tuple[str, ...]) -> None:
+    """What lists names, events and what waits."""
+    ask("list_files", recursive=True)
+    ask("find_files", glob="n*")
+    for path in files:
+        shown = ask("list_conflicts", conflict=ask.names[path])
+        assert shown["conflicts"][0]["regions"]
+    ask("list_conflicts")
+    assert ask("move_file", source=NAME, destination="moved").get("code", "") != "internal"
+    ask("delete_file", path="small.txt")
+    ask("create_directory", path=f"made/{NAME}")
+    ask("session_status")
+    task = ask("begin_task", title="t" * 500)["task"]
+    ask("end_task", task=task, outcome="o" * 2000)
+    lease = ask("reserve_paths", globs=[f"{NAME}{number}" for number in range(40)])["lease"]
+    ask("release_paths", lease=lease)
+    ask("changes_since", version="@0")
+    ask("journal_query", limit=500)
+    ask("resolve_conflict", conflict=ask.names["long.txt"], choice="current")
+    for paths in ([], ["*.txt"]):
+        ask("rollback", agent="alice", globs=paths, preview=True)
+
+
+def test_an_edit_of_a_minified_file_answers_with_what_changed(base: Path) -> None:
+    """Each of these answers had the whole line twice, 4 MB."""
+    line = LONG[: 2 * 1024 * 1024]
+    old, middle = line[1_000_000:1_000_040], line[1_000_030:1_000_060]
+    (base / "work").mkdir()
+    (base / "work" / "app.min.js").write_text(line)
+    with running(base) as daemon, closing(Asking(daemon)) as ask:
+        base_version = ask("read_file", path="app.min.js")["version_id"]
+        ask("read_file", by="bob", path="app.min.js")
+        edit = {"path": "app.min.js", "changes": [{"search": old, "replace": "HERE"}], "base": base_version}
+        preview = ask("edit_file", **edit, preview=True)
+        applied = ask("edit_file", **edit)
+        assert applied["status"] == "applied"
+        other = {**edit, "changes": [{"search": middle, "replace": "THERE"}]}
+        conflict = ask("edit_file", by="bob", **other)
+        assert conflict["status"] == "conflict"
+        shown = ask("list_conflicts", by="bob", conflict=conflict["conflict"])["conflicts"][0]
+        diff = ask("get_diff", path="app.min.js")
+        back = ask("revert", change=applied["change"])
+        for answer in (preview, diff, back):
+            assert "HERE" in answer["diff"]
+            assert old in answer["diff"]
+        for answer in (conflict, shown):
+            assert "THERE" in answer["diff"]
+        assert max(ask.sizes.values()) < 40_000
