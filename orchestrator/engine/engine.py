@@ -132,7 +132,7 @@ class Engine:
         self._log = logger("engine")
         self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, self.reader)
-        searcher = Searcher(services, observer, names)
+        searcher = Searcher(services, observer, names, self.reader.large)
         symbols = SymbolReader(services, observer, self.reader)
         lister, travel = Lister(services, self.reader, names), TimeTravel(services)
         summarizer = Summarizer(services, observer, self.reader)

@@ -48,6 +48,10 @@ class FilePieces(Protocol):
     def stat(self) -> FileStat:
         """As it was opened."""
 
+    @property
+    def handle(self) -> int:
+        """Its descriptor, for a program that inherits it."""
+
     def stat_now(self) -> FileStat:
         """Of the same file, by now: it may have grown, or been cut or written to."""
 
@@ -253,6 +257,21 @@ class TextSweep(Protocol):
         What is not among them holds none. They are opened by their names, so nothing of them may be shown before it
         was read again. All of them, where it can't be told.
         """
+
+    async def offsets(
+        self, expressions: Sequence[str], file: FilePieces, *, multiline: bool, most: int
+    ) -> Offsets | None:
+        """Where one of these may fit in a file that is no UTF-16; None where it can't be told."""
+
+    async def count(self, expressions: Sequence[str], file: FilePieces) -> int | None:
+        """In how many lines of it one of these may fit."""
+
+
+class Offsets(msgspec.Struct, frozen=True):
+    """The first place in each line, ascending; `all`: there are no more."""
+
+    at: list[int]
+    all: bool
 
 
 class Ignore(Protocol):

@@ -13,28 +13,28 @@ class LocalPieces:
 
     def __init__(self, at: Confinement, disk: Disk, path: WorkspacePath) -> None:
         self._disk, self._path = disk, path
-        self._handle, found = at.open_file(path)
+        self.handle, found = at.open_file(path)
         self.stat = stat_of(found)
 
     def read(self, at: int, count: int) -> bytes:
         with translated(self._path):
-            data = self._disk.read(self._handle, count, at)
-            while len(data) < count and (more := self._disk.read(self._handle, count - len(data), at + len(data))):
+            data = self._disk.read(self.handle, count, at)
+            while len(data) < count and (more := self._disk.read(self.handle, count - len(data), at + len(data))):
                 data += more
             return data
 
     def data_from(self, at: int) -> int:
         with translated(self._path):
-            return self._disk.data_from(self._handle, at)
+            return self._disk.data_from(self.handle, at)
 
     def stat_now(self) -> FileStat:
         with translated(self._path):
-            return stat_of(self._disk.stat(self._handle))
+            return stat_of(self._disk.stat(self.handle))
 
     def digest(self) -> Digest:
         """Of the whole file."""
         with translated(self._path):
-            return digest_from(self._disk, self._handle)
+            return digest_from(self._disk, self.handle)
 
     def close(self) -> None:
-        self._disk.close(self._handle)
+        self._disk.close(self.handle)

@@ -7,6 +7,7 @@ saves reading the others.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import anyio
 from anyio import to_thread
@@ -26,6 +27,7 @@ from anyio import to_thread
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.logs import logger
 from orchestrator.ports.machine import OWNER
+from orchestrator.ports.workspace import FilePieces, Offsets
 from orchestrator.workspace.turns import Turns
 
 T = TypeVar("T")
@@ -41,10 +43,16 @@ ARGUMENT_BYTES = 1_500_000
 
 OLDEST = (13, 0, 0)
 
-_OPTIONS = (
-    *("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--no-mmap"),
-    *("--files-with-matches", "--null", "--color=never"),
-)
+BLOCK_BYTES = 256 * 1024
+
+ROWS_OF_LINE = 10
+"""A line may hold many places, of which the first counts."""
+
+_HANDLES = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+_COMMON = ("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--color=never")
+_OPTIONS = (*_COMMON, "--no-mmap", "--files-with-matches", "--null")
+_WITHIN = (*_COMMON, "--no-messages", "--no-filename", "--no-heading")
+_PLACES = ("--line-number", "--byte-offset", "--only-matching", "--replace=")
 _VERSION = re.compile(rb"ripgrep (\d+)\.(\d+)\.(\d+)")
 _UNREAD = re.compile(r"rg: (?P<path>.*): [^:]+ \(os error \d+\)")
 
@@ -77,6 +85,40 @@ class Ripgrep:
             found += some if fitting is None else (path for path in some if _argument(path) in fitting)
         return found
 
+    async def offsets(
+        self, expressions: Sequence[str], file: FilePieces, *, multiline: bool, most: int
+    ) -> Offsets | None:
+        return await self._within(expressions, file, (*_PLACES, *(["--multiline"] if multiline else [])), most)
+
+    async def count(self, expressions: Sequence[str], file: FilePieces) -> int | None:
+        found = await self._within(expressions, file, ("--count", "--include-zero"), 1)
+        return found.at[0] if found is not None and found.at else None
+
+    async def _within(
+        self, expressions: Sequence[str], file: FilePieces, options: Sequence[str], most: int
+    ) -> Offsets | None:
+        """What it says of one file, which it gets as a descriptor: of each row the last number."""
+        program = await self._chosen_program()
+        if program is None:
+            return None
+        asked = [f"--regexp={expression}" for expression in expressions]
+        command = [program, *_WITHIN, *options, *asked, "--", f"{_HANDLES}/{file.handle}"]
+        found = None
+        async with self._turns.taken(OWNER.get()):
+            process = await self._started(command, file.handle)
+            if process is not None:
+                found = await _limited(process, partial(_numbers, process, most))
+        return found
+
+    async def _started(self, command: list[str], *handles: int) -> subprocess.Popen[bytes] | None:
+        process = None
+        try:
+            with anyio.CancelScope(shield=True):
+                process = await to_thread.run_sync(partial(_start, command, self._folder, handles))
+        except OSError as error:
+            self._log.warning("ripgrep did not start", error=repr(error))
+        return process
+
     async def _chosen_program(self) -> str | None:
         """The newest that runs."""
         async with self._chosen:
@@ -92,11 +134,8 @@ class Ripgrep:
 
     async def _run(self, command: list[str]) -> frozenset[str] | None:
         """The names that it gave; None where it failed. Its process is ended if the caller is cancelled."""
-        try:
-            with anyio.CancelScope(shield=True):
-                process = await to_thread.run_sync(partial(_start, command, self._folder))
-        except OSError as error:
-            self._log.warning("ripgrep did not start", error=repr(error))
+        process = await self._started(command)
+        if process is None:
             return None
         out, errors = await _limited(process, process.communicate)
         unread = _unread(os.fsdecode(errors))
@@ -125,11 +164,30 @@ async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T
     return made
 
 
+def _numbers(process: subprocess.Popen[bytes], most: int) -> Offsets | None:
+    """The last number of each row, of rows with the same first one the first; `most` at most. None where it failed."""
+    found, last, rest, rows = list[int](), b"", b"", 0
+    with process:
+        out = cast("io.BufferedReader", process.stdout)
+        while piece := out.read1(BLOCK_BYTES):
+            *whole, rest = (rest + piece).split(b"\n")
+            rows += len(whole)
+            for row in whole:
+                first, _, at = row.rstrip(b":\r").rpartition(b":")
+                if first != last or not first:
+                    found.append(int(at))
+                last = first
+            if len(found) > most or rows > ROWS_OF_LINE * most:
+                process.kill()
+                return Offsets(found[:most], all=False)
+    return Offsets(found, all=True) if process.returncode in (0, 1) else None
+
+
 def _argument(path: WorkspacePath) -> str:
     return "./-" if path == "-" else path  # which alone would be what it reads from
 
 
-def _start(command: list[str], folder: str) -> subprocess.Popen[bytes]:
+def _start(command: list[str], folder: str, handles: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command,
         cwd=folder,
@@ -138,6 +196,7 @@ def _start(command: list[str], folder: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=handles,
     )
 
 

@@ -22,6 +22,8 @@ ENCODINGS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "la
 class Bytes:
     """A file in memory; no hole."""
 
+    handle = -1
+
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.stat = FileStat("file", Signature(len(data), 1, 1, 1), 0o644, 1, 1)

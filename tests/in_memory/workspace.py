@@ -72,7 +72,9 @@ class _NoRules:
 
 
 class MemoryPieces:
-    """See `ports.FilePieces`; without holes."""
+    """See `ports.FilePieces`; without holes, and without a descriptor."""
+
+    handle = -1
 
     def __init__(self, node: _Node) -> None:
         self._node, self.stat = node, node.stat()

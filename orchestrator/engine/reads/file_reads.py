@@ -76,8 +76,8 @@ class Reader:
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
         self._deltas = Deltas(services)
-        self._large = LargeTexts(services)
-        self._windows = Windows(services.redaction, self._large)
+        self.large = LargeTexts(services)
+        self._windows = Windows(services.redaction, self.large)
 
     def size_at(self, raw_path: str) -> int | None:
         """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
@@ -210,7 +210,7 @@ class Reader:
         shown = Excerpt(path, entry.version, entry.digest, window, warnings(present))
         answer = await self._show(caller, call, params, shown, access.approval)
         if window.total is None:
-            self._s.background.start(partial(self._large.count, path, entry.signature))
+            self._s.background.start(partial(self.large.count, path, entry.signature))
         return answer
 
     def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
@@ -230,7 +230,7 @@ class Reader:
                 document = await self._s.contents.text(digest, data)
             known = None
             if readable and present.large and entry is not None and entry.signature is not None:
-                known = await self._large.known(path, entry.signature)
+                known = await self.large.known(path, entry.signature)
             await self._s.notes.note_metadata(caller, call, path)
         if stat is None:
             return r.FileFacts(path=path, exists=False)

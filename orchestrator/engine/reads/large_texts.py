@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 
@@ -147,6 +147,22 @@ class LargeTexts:
                 return await to_thread.run_sync(self._brought_up, path, pieces, version)
             except (BinaryFile, Shrunk):
                 return None
+
+    async def numbers(self, path: WorkspacePath, version: Signature, offsets: Sequence[int]) -> list[int]:
+        """The numbers of the lines in which these bytes of a version are; all its lines are counted then.
+
+        Raises ChangedWhileRead, LinesNotCounted.
+        """
+        with anyio.move_on_after(PATIENCE_S):
+            await self.count(path, version)
+        async with self._opened(path) as pieces:
+            known = self._known.get(path)
+            if known is None or known.signature != version:
+                raise ChangedWhileRead(path, "another program writes to it")
+            scan = LineScan(pieces, known.index, version.size)
+            if scan.total is None:
+                raise LinesNotCounted(path, 1, known.index.covered, version.size)
+            return await to_thread.run_sync(lambda: [scan.number_of(offset) for offset in offsets])
 
     async def count(self, path: WorkspacePath, version: Signature) -> None:
         """Count the lines of a version to its end, slice by slice, so that others read between."""

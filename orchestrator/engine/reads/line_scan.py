@@ -101,6 +101,17 @@ class LineScan:
             left -= within
         raise Shrunk
 
+    def number_of(self, offset: int) -> int:
+        """The line in which a byte is; all before it was looked through."""
+        block = offset // self.index.block_bytes
+        number, at = self.index.before[block] + 1, block * self.index.block_bytes
+        for begin, piece, size in self._steps(at):
+            size = min(size, offset - begin)  # noqa: PLW2901  # no further
+            if size <= 0:
+                break
+            number += count_ends(piece, size, self._encoding)
+        return number
+
     def from_end(self, count: int) -> tuple[int, int] | None:
         """Where the last `count` lines begin, and how many they are; None where the end alone does not tell."""
         ended = is_ended(self._read(max(0, self.size - BEYOND_BYTES), BEYOND_BYTES), self._encoding)

@@ -10,7 +10,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import BinaryFile, Denied, ParameterInvalid, PathError, VersionNotKept
+from orchestrator.core.errors import BinaryFile, ChangedWhileRead, Denied, ParameterInvalid, PathError, VersionNotKept
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.answer_space import estimate_tokens
@@ -21,6 +21,8 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.names import Names
+from orchestrator.engine.reads.large_texts import LargeTexts
+from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import Page, Ranked
 from orchestrator.engine.reads.search_sources import SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
 from orchestrator.engine.reads.search_sweep import LARGE_BYTES, Sweep, found_in, sweep
@@ -39,8 +41,9 @@ _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL)
 class Searcher:
     """Finds lines, shows them, and notes which lines of which version were shown."""
 
-    def __init__(self, services: Services, observer: Observer, names: Names) -> None:
+    def __init__(self, services: Services, observer: Observer, names: Names, large: LargeTexts) -> None:
         self._s, self._present = services, Present(services, observer, names)
+        self._large = LargeSearch(services, large)
 
     async def search_content(self, caller: Caller, call: Call, params: p.SearchContent) -> r.SearchResult:
         matcher = matcher_of(params)
@@ -99,7 +102,8 @@ class Searcher:
         """Which files below a directory match, of those that the caller may search."""
         source = source or self._present
         allowed, left_out = await source.files(caller, start, globs)
-        swept = await sweep(source, self._s.workers, caller, matcher, allowed, invert=invert)
+        large = partial(self._count_large, source, caller, matcher, invert)
+        swept = await sweep(source, self._s.workers, caller, matcher, allowed, large, invert=invert)
         swept.left_out = left_out
         return swept
 
@@ -136,6 +140,19 @@ class Searcher:
             if not page.takes(file, shown, found, hidden, last=file is files[-1]):
                 break
 
+    async def _count_large(
+        self, source: Source, caller: Caller, matcher: Matcher, invert: bool, path: WorkspacePath
+    ) -> Found | None:
+        """How often a large file matches; None if it can't be searched."""
+        access = self._s.access.content_of_many(caller, path, SHOWN_OF_MANY)
+        try:
+            signature = (await source.shown(access)).signature if access is not None else None
+            if signature is None:
+                return None
+            return (await self._large.search(caller, path, signature, matcher, invert=invert))[0]
+        except PathError:
+            return None
+
     async def _matches(
         self, source: Source, access: ContentAccess, matcher: Matcher, params: p.SearchContent, page: Page
     ) -> tuple[Shown, Found, Hidden]:
@@ -145,6 +162,12 @@ class Searcher:
         """
         path = access.path
         shown = await source.shown(access)
+        if shown.data is None or shown.digest is None:
+            if shown.signature is None:
+                raise ChangedWhileRead(path, "another program writes to it")
+            after, most, context = page.after(path), page.left + 1, params.context_lines
+            search = partial(self._large.search, access.caller, path, shown.signature, matcher, invert=params.invert)
+            return shown, *await search(after=after, most=most, context_lines=context)
         wanted = partial(
             found_in,
             matcher=matcher,
@@ -174,6 +197,8 @@ class Searcher:
     ) -> tuple[Match, ...]:
         """The hits with the symbols around them, as far as there is time."""
         outline, began = None, anyio.current_time()
+        if shown.data is None or shown.digest is None:
+            return hits
         if len(shown.data) <= MOST_OUTLINED and page.outlining_s < OUTLINES_S:
             with anyio.move_on_after(OUTLINES_S - page.outlining_s):
                 outline = await self._s.parser.outline(path, shown.digest, shown.data)

@@ -9,7 +9,16 @@ from typing import NamedTuple, Protocol
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.errors import ApprovalRequired, Denied, FileNotFound, JournalCorrupt, PathError, VersionNotKept
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    Denied,
+    FileNotFound,
+    FileTooLarge,
+    JournalCorrupt,
+    PathError,
+    VersionNotKept,
+)
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.name_index import LAST
@@ -34,20 +43,22 @@ FEW = 40
 
 
 class Text(NamedTuple):
-    """A content that is searched; `data` None: it can't be read."""
+    """A content that is searched; `data` None: it can't be read, or, where it is `large`, not at once."""
 
     path: WorkspacePath
     data: bytes | None
     known: Known = NOTHING
+    large: bool = False
 
 
 class Shown(msgspec.Struct, frozen=True):
     """The version of a file of which lines are shown."""
 
     version: Seq
-    digest: Digest
-    data: bytes
+    digest: Digest | None = None
+    data: bytes | None = None  # None: of a large file, which `signature` identifies
     warnings: tuple[str, ...] = ()
+    signature: Signature | None = None
 
 
 class Source(Protocol):
@@ -107,10 +118,12 @@ class Present:
         def read() -> list[Text]:
             texts, taken = list[Text](), 0
             for path in paths:
-                data = None
-                with suppress(PathError):
+                data, large = None, False
+                try:
                     data = self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes).data
-                texts.append(Text(path, data, self._known(path)))
+                except PathError as error:
+                    large = isinstance(error, FileTooLarge)
+                texts.append(Text(path, data, self._known(path), large))
                 taken += len(data or b"")
                 if taken >= most_bytes:
                     break
@@ -125,6 +138,9 @@ class Present:
     async def shown(self, access: ContentAccess) -> Shown:
         async with self._s.locks.shared(access.path):
             present = await self._observer.refresh_for_display(access)
+        if present.large and present.entry is not None:
+            entry = present.entry
+            return Shown(entry.version, warnings=warnings(present), signature=entry.signature)
         entry, digest, data = required(present)
         return Shown(entry.version, digest, data, warnings(present))
 

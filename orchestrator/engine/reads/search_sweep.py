@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -62,10 +62,11 @@ async def sweep(
     caller: Caller,
     matcher: Matcher,
     allowed: list[WorkspacePath],
+    large: Callable[[WorkspacePath], Awaitable[Found | None]],
     *,
     invert: bool,
 ) -> Sweep:
-    """Count the matches of each file, of large ones and costly matchers in a worker."""
+    """Count the matches of each file, of long ones and costly matchers in a worker; `large` searches the large ones."""
     rest = allowed if invert else await source.fitting(matcher, allowed)
     found, at = Sweep(searched=len(allowed) - len(rest)), 0
     until = anyio.current_time() + COSTLY_S
@@ -74,7 +75,9 @@ async def sweep(
         at += len(texts)
         quick, slow = list[Text](), list[Text]()
         for text in texts:
-            if text.data is None:
+            if text.large and (one := await large(text.path)) is not None:
+                found.add(text.path, Counted(one.total, one.best, one.partial))
+            elif text.data is None:
                 found.partial = True
             elif not invert and text.known is NOTHING and not matcher.maybe(text.data):
                 found.add(text.path, Counted())

@@ -1,0 +1,291 @@
+"""Searches files that are too large for memory: ripgrep says where something may match, and what is there is matched.
+
+Without it, and for what it can't look for, all of the file is matched, piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import anyio
+from anyio import to_thread
+
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import BinaryFile, ChangedWhileRead, TextTooCostly
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.answer_space import MAX_LINE
+from orchestrator.core.text.charsets import MARKS, Encoding, codec_of
+from orchestrator.core.text.line_index import after_ends, is_ended
+from orchestrator.core.text.search import Found, Match, Matcher, NotAll, Pattern, Spot
+from orchestrator.core.text.secrets import MOST_KEY_LINES
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.reads.large_texts import Known, LargeTexts, Wanted
+from orchestrator.engine.reads.line_scan import grew
+from orchestrator.engine.redaction import NOTHING_HIDDEN, Hidden
+from orchestrator.engine.services import Services
+from orchestrator.ports.workspace import FilePieces
+
+MOST_SWEPT = 1 << 32
+"""A larger file is most likely full of holes, over which ripgrep does not go."""
+
+MOST_PLACES = 20_000
+"""Where something may match that is looked at; of more places the first."""
+
+PIECE_BYTES = 1024 * 1024
+"""Matched at once where it is all of a file."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""That go to a worker together."""
+
+NEAR_BYTES, MOST_NEAR = 2 * 1024, 64 * 1024
+"""Around a place, read at first, and at most, to find where its line begins and ends."""
+
+SEVERAL_BYTES = 16 * 1024
+"""After a place, where a match may go over several lines."""
+
+SEARCH_S = 20.0
+"""How long all of a file is matched."""
+
+
+class Place(NamedTuple):
+    """Lines of a file; a long line may be cut on either side."""
+
+    begin: int
+    raw: bytes
+
+
+class Spotted(NamedTuple):
+    """A match: where its first line begins (or what of it was read), its lines, and where in them it is."""
+
+    begin: int
+    lines: tuple[str, ...]
+    spot: Spot
+
+
+class LargeSearch:
+    """Searches one large file at a time."""
+
+    def __init__(self, services: Services, large: LargeTexts) -> None:
+        self._s, self._large = services, large
+
+    async def search(  # one search, by its parts
+        self,
+        caller: Caller,
+        path: WorkspacePath,
+        version: Signature,
+        matcher: Matcher,
+        *,
+        invert: bool,
+        after: int = 0,
+        most: int = 0,
+        context_lines: int = 0,
+    ) -> tuple[Found, Hidden]:
+        """The matches in the version of a file that has this signature, the first `most` beyond a line in full.
+
+        Raises BinaryFile, ChangedWhileRead, LinesNotCounted and the PathError family.
+        """
+        pieces = self._s.workspace.pieces(path)
+        try:
+            _check(path, version, pieces.stat.signature)
+            known = await self._large.known(path, version)
+            if known is None:
+                raise BinaryFile(path, "it is not text, or was changed while it was searched")
+            spotted, total, partial_ = await self._spotted(pieces, known, version.size, matcher, invert=invert)
+            numbers = await self._large.numbers(path, version, [one.begin for one in spotted] if most else [])
+            chosen = [item for item in zip(numbers, spotted, strict=False) if item[0] > after][:most]
+            hits, hidden = list[Match](), NOTHING_HIDDEN
+            for number, one in chosen:
+                match, its = await self._shown(caller, path, version, number, one, context_lines)
+                hits.append(match)
+                hidden = Hidden({**hidden.lines, **its.lines}, (*hidden.found, *its.found))
+            _check(path, version, pieces.stat_now().signature)
+        finally:
+            pieces.close()
+        lines = known.total or 0
+        best = max((one.spot.score for one in spotted), default=0.0) if matcher.kind == "fuzzy" else 0.0
+        return Found(tuple(hits), total, lines, partial_, best), hidden
+
+    async def _spotted(
+        self, pieces: FilePieces, known: Known, size: int, matcher: Matcher, *, invert: bool
+    ) -> tuple[list[Spotted], int, bool]:
+        """The matches, how many there are, and whether not all was looked at."""
+        wide = known.index.encoding in ("utf-16-le", "utf-16-be")
+        sweep, expressions = self._s.sweep, matcher.sweep
+        offsets = None
+        if sweep is not None and expressions is not None and not invert and not wide and size < MOST_SWEPT:
+            offsets = await sweep.offsets(expressions, pieces, multiline=matcher.multiline, most=MOST_PLACES)
+        if offsets is None:
+            places = _all_places(pieces, size, known.index.encoding)
+        else:
+            places = _places(pieces, size, offsets.at, SEVERAL_BYTES if matcher.multiline else 0)
+        spotted, until = list[Spotted](), anyio.current_time() + SEARCH_S
+        partial_ = offsets is not None and not offsets.all
+        while batch := await to_thread.run_sync(_batch, places):
+            work = partial(matched, batch, matcher, known.index.encoding, invert=invert)
+            cheap = matcher.cheap and offsets is not None
+            try:
+                found, not_all = await (to_thread.run_sync(work) if cheap else self._s.workers.run(work))
+            except TextTooCostly:
+                return spotted, len(spotted), True
+            spotted += found
+            partial_ = partial_ or not_all
+            if anyio.current_time() > until:
+                return spotted, len(spotted), True
+        if matcher.multiline:
+            spotted = list({one.begin: one for one in spotted}.values())
+        plain = isinstance(matcher, Pattern) and matcher.plain and matcher.text.isascii()
+        if plain and sweep is not None and offsets is not None and not offsets.all:
+            lines = await sweep.count(expressions or (), pieces)
+            return spotted, max(lines or 0, len(spotted)), lines is None
+        return spotted, len(spotted), partial_
+
+    async def _shown(
+        self, caller: Caller, path: WorkspacePath, version: Signature, number: int, one: Spotted, context: int
+    ) -> tuple[Match, Hidden]:
+        """A match with what is around it, as the caller is shown it."""
+        level = self._s.redaction.level(caller)
+        first = max(1, number - context)
+        rows = one.spot.rows
+        most = number - first + rows + context
+        around = 0 if level is None else MOST_KEY_LINES
+        wanted = Wanted(first, most, most * MAX_LINE * 4, around=around)
+        passage = await self._large.passage(path, version, wanted)
+        lines = list(passage.lines)
+        at = number - passage.first
+        lines[at : at + rows] = one.lines  # a long one as a part around the match
+        hidden = (await self._s.redaction.of_lines(caller, path, lines)).moved(passage.first - 1)
+        begin = first - passage.first
+        match = Match(
+            number,
+            "\n".join(one.lines),
+            one.spot.spans,
+            tuple(lines[begin:at]),
+            tuple(lines[at + rows : at + rows + context]),
+            rows,
+            one.spot.score,
+        )
+        found = self._s.redaction.matches(hidden, Found((match,), 1, 0))
+        return found.hits[0], hidden
+
+
+def _check(path: WorkspacePath, version: Signature, now: Signature) -> None:
+    """A file may only grow. Raises ChangedWhileRead."""
+    if now != version and not grew(version, now):
+        raise ChangedWhileRead(path, "it was changed while it was searched")
+
+
+def matched(
+    places: Sequence[Place], matcher: Matcher, encoding: Encoding, *, invert: bool
+) -> tuple[list[Spotted], bool]:
+    """The matches at some places, and whether not all was looked at."""
+    found, partial_ = list[Spotted](), False
+    for begin, raw in places:
+        starts, lines = _lines(begin, raw, encoding)
+        spots, at = list[Spot](), set[int]()
+        try:
+            for spot in matcher.spots(lines):
+                spots.append(spot)
+                at.update(range(spot.line, spot.line + spot.rows))
+        except NotAll:
+            partial_ = True
+        if invert:
+            spots = [Spot(line, 1, ()) for line in range(len(lines)) if line not in at]
+        for spot in spots:
+            rows, moved = _around(lines[spot.line : spot.line + spot.rows], spot)
+            found.append(Spotted(starts[spot.line], rows, moved))
+    return found, partial_
+
+
+def _around(lines: Sequence[str], spot: Spot) -> tuple[tuple[str, ...], Spot]:
+    """The lines of a match; one that is long as a part around it."""
+    if len(lines) != 1 or len(lines[0]) <= 4 * MAX_LINE:
+        return tuple(lines), spot
+    first = max(0, (spot.spans[0][0] if spot.spans else 0) - MAX_LINE)
+    text = lines[0][first : first + 4 * MAX_LINE]
+    spans = tuple((a - first, min(b - first, len(text))) for a, b in spot.spans if a - first < len(text))
+    return (text,), spot._replace(spans=spans)
+
+
+def _lines(begin: int, raw: bytes, encoding: Encoding) -> tuple[list[int], list[str]]:
+    """The lines of a piece, without their ends, and where each begins."""
+    codec, mark = codec_of(encoding), MARKS.get(encoding, b"") if begin == 0 else b""
+    ends = [*after_ends(raw, len(raw), encoding)]
+    if not ends or ends[-1] < len(raw):
+        ends.append(len(raw))
+    starts, lines = list[int](), list[str]()
+    at = 0
+    for end in ends:
+        line = raw[at:end]
+        starts.append(begin + at)
+        lines.append(line.removeprefix(mark if at == 0 else b"").decode(codec, "replace").rstrip("\r\n"))
+        at = end
+    return starts, lines
+
+
+def _batch(places: Iterator[Place]) -> list[Place]:
+    """The next places."""
+    batch, taken = list[Place](), 0
+    for place in places:
+        batch.append(place)
+        taken += len(place.raw) + 100
+        if taken >= BATCH_BYTES:
+            break
+    return batch
+
+
+def _places(pieces: FilePieces, size: int, offsets: Sequence[int], more: int) -> Iterator[Place]:
+    """The lines around offsets, each line once; with `more`, as many bytes before and twice as many after them."""
+    done = 0
+    for offset in offsets:
+        if offset + more < done or offset >= size:
+            continue
+        begin, end = _line_around(pieces, size, max(0, offset - more), 3 * more)
+        begin = begin if more else max(begin, done)
+        yield Place(begin, pieces.read(begin, end - begin))
+        done = end
+
+
+def _line_around(pieces: FilePieces, size: int, offset: int, more: int) -> tuple[int, int]:
+    """Where the line of an offset begins, and where the one so many bytes later ends; a long line is cut."""
+    near = NEAR_BYTES
+    while True:
+        first = max(0, offset - near)
+        raw = pieces.read(first, min(size - first, offset - first + more + near))
+        here = offset - first
+        begin = max(raw.rfind(b"\n", 0, here), raw.rfind(b"\r", 0, here)) + 1
+        feed = raw.find(b"\n", here + more)
+        end = feed + 1 if feed >= 0 else len(raw)
+        whole = (begin > 0 or first == 0) and (feed >= 0 or first + len(raw) >= size)
+        if whole or near >= MOST_NEAR:
+            begin = begin if begin > 0 or first == 0 else _character(raw, max(0, here - near // 2))
+            return first + begin, first + end
+        near *= 8
+
+
+def _character(raw: bytes, at: int) -> int:
+    """Where a character of UTF-8 begins, at this byte or up to three later."""
+    return next((n for n in range(at, min(at + 4, len(raw))) if raw[n] & 0xC0 != 0x80), at)
+
+
+def _all_places(pieces: FilePieces, size: int, encoding: Encoding) -> Iterator[Place]:
+    """All lines, piece by piece; holes are left out, and a line that is longer than a piece is cut."""
+    at, rest = 0, b""
+    while at < size:
+        data = pieces.data_from(at)
+        if data - at > PIECE_BYTES:  # zeros are no text
+            at, rest = min(size, data // PIECE_BYTES * PIECE_BYTES), b""
+            continue
+        raw = rest + pieces.read(at, min(PIECE_BYTES, size - at))
+        begin = at - len(rest)
+        at = begin + len(raw)
+        if at < size and not is_ended(raw[-2:], encoding):
+            last = max(after_ends(raw, len(raw), encoding), default=len(raw))
+        else:
+            last = len(raw) - (at < size and raw.endswith(b"\r"))
+        rest = raw[last:]
+        if last:
+            yield Place(begin, raw[:last])
+    if rest:
+        yield Place(size - len(rest), rest)

@@ -1,0 +1,127 @@
+"""search_content in files that are not held in memory: as in those that are, whatever their lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.api.parameters import SearchContent
+from orchestrator.clients.python import FileAccess
+from orchestrator.core.text.search import search
+from orchestrator.engine.reads.search import matcher_of
+from tests.daemon.daemon_process import RunningDaemon, running
+
+pytestmark = pytest.mark.anyio
+
+LINES = 8_000
+WORDS = ("request", "response", "größe", "connection", "refused", "ERROR")
+
+
+@pytest.fixture
+def large(base: Path) -> Iterator[RunningDaemon]:
+    """A daemon that holds no file over 256 KiB in memory."""
+    (base / "state").mkdir(mode=0o700)
+    policy = 'name = "ours"\nextends = "default"\n[limits]\nin_memory_bytes = 262144\n'
+    (base / "state/policy.toml").write_text(policy)
+    with running(base) as daemon:
+        yield daemon
+
+
+@pytest.fixture
+async def alice(large: RunningDaemon) -> AsyncIterator[FileAccess]:
+    async with large.client("alice") as files:
+        yield files
+
+
+def line(number: int) -> str:
+    words = " ".join(WORDS[(number * step) % len(WORDS)] for step in (1, 5, 7))
+    return f"{number} {words} {'x' * (number % 60)}"
+
+
+def written(path: Path, *, end: str = "\n", codec: str = "utf-8", lines: int = LINES) -> None:
+    path.write_bytes("".join(line(number) + end for number in range(1, lines + 1)).encode(codec))
+
+
+@pytest.mark.parametrize("params", [
+    pytest.param({"pattern": "2345 "}, id="one line"),
+    pytest.param({"pattern": "GRÖSSE|größe$", "mode": "regex", "case_sensitive": False}, id="an expression"),
+    pytest.param({"pattern": "conection refusd", "mode": "fuzzy", "max_edits": 3}, id="typos"),
+    pytest.param({"pattern": "^$|request", "mode": "regex", "invert": True, "max_results": 9}, id="the other lines"),
+    pytest.param({"pattern": "nowhere"}, id="nothing"),
+])  # fmt: skip
+async def test_it_is_as_of_a_file_in_memory(large: RunningDaemon, alice: FileAccess, params: dict[str, Any]) -> None:
+    """In whatever encoding, and with whatever line ends: what our matcher finds in all of the lines."""
+    lines = [line(number) for number in range(1, LINES + 1)]
+    expected = search(lines, matcher_of(SearchContent(**params)), invert="invert" in params)
+    for end, codec in (("\n", "utf-8"), ("\r\n", "cp1252"), ("\r", "utf-8"), ("\n", "utf-16")):
+        written(large.workspace / "app.log", end=end, codec=codec)
+        found = await alice.search_content(path="app.log", **params)
+        assert (found.total, found.partial) == (expected.total, False), (end, codec)
+        hits = expected.hits[: params.get("max_results", 20)]
+        wanted = [(hit.line, hit.text, hit.before, hit.after) for hit in hits]
+        assert [(hit.line, hit.text, hit.before, hit.after) for hit in found.hits] == wanted, (end, codec)
+        spans = [[(span.start, span.end) for span in hit.submatches] for hit in found.hits]
+        assert spans == [list(hit.submatches) for hit in hits]
+
+
+async def test_a_line_of_megabytes_is_shown_around_the_match(large: RunningDaemon, alice: FileAccess) -> None:
+    text = "{" + ",".join(f'"key{number}":{number}' for number in range(200_000)) + "}"
+    (large.workspace / "one.json").write_text(f"first\n{text}\nlast needle\n")
+    for mode in ("exact", "regex", "fuzzy"):
+        found = await alice.search_content(
+            '"key150000":', path="one.json", mode=mode, max_edits=0 if mode == "fuzzy" else None
+        )
+        (hit,) = found.hits
+        assert (found.total, hit.line, len(hit.text) <= 1_000) == (1, 2, True)
+        assert [hit.text[span.start : span.end] for span in hit.submatches] == ['"key150000":']
+    last = await alice.search_content("needle", path="one.json", context_lines=1)
+    assert [(hit.line, hit.text) for hit in last.hits] == [(3, "last needle")]
+    assert len(last.hits[0].before[0]) <= 1_000
+
+
+async def test_a_file_of_a_terabyte_of_nothing(large: RunningDaemon, alice: FileAccess) -> None:
+    path = large.workspace / "sparse.log"
+    with path.open("wb") as file:
+        file.write(b"first needle\n" + b"x\n" * 40_000)
+        file.truncate(1 << 34)
+        file.seek(1 << 34)
+        file.write(b"\nlast needle\n")
+    assert os.stat(path).st_blocks < 10_000
+    found = await alice.search_content("needle", path="sparse.log", context_lines=0)
+    assert [hit.line for hit in found.hits] == [1, 40_003]
+
+
+async def test_large_files_of_a_tree_are_searched_too(large: RunningDaemon, alice: FileAccess) -> None:
+    written(large.workspace / "app.log")
+    (large.workspace / "small.log").write_text("2345 too\n")
+    found = await alice.search_content("2345 ", context_lines=0)
+    assert [(hit.path, hit.line) for hit in found.hits] == [("app.log", 2345), ("small.log", 1)]
+    assert (found.total, found.files_searched, found.partial) == (2, 2, False)
+    assert found.versions["app.log"].startswith("@")
+
+
+async def test_a_log_that_grows_is_searched(large: RunningDaemon, alice: FileAccess) -> None:
+    path = large.workspace / "app.log"
+    written(path)
+    assert (await alice.search_content("ERROR", path="app.log", count_only=True)).total > 0
+    with path.open("a") as file:
+        file.write("brand new\n")
+    (hit,) = (await alice.search_content("brand new", path="app.log")).hits
+    assert hit.line == LINES + 1
+    path.write_text("brand new\n" * 90_000)
+    assert (await alice.search_content("brand new", path="app.log")).total == 90_000
+
+
+async def test_what_was_shown_of_it_is_seen_and_secrets_are_not(large: RunningDaemon, alice: FileAccess) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    path = large.workspace / "app.log"
+    written(path)
+    with path.open("a") as file:
+        file.write(f"needle token={token}\n")
+    found = await alice.search_content("needle", path="app.log")
+    assert token not in found.hits[0].text
+    assert "needle" in found.hits[0].text
