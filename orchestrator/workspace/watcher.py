@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import struct
 import sys
+import termios
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
@@ -89,12 +91,16 @@ class Inotify:
                 raise
 
     def read(self) -> Iterator[Notice]:
-        """What waits in the queue now."""
-        while True:
+        """What waits in the queue now; not what comes while it is read, which may never end."""
+        waiting = bytearray(4)
+        fcntl.ioctl(self.handle, termios.FIONREAD, waiting)
+        left = int.from_bytes(waiting, sys.byteorder)
+        while left > 0:
             try:
                 data = os.read(self.handle, _READ_BYTES)
             except BlockingIOError:
                 return
+            left -= len(data)
             at = 0
             while at < len(data):
                 watch, mask, _, length = _HEADER.unpack_from(data, at)
