@@ -23,10 +23,12 @@ WITHOUT = {
     "policy_files.py": "reads the workspace's policy for the daemon",
     "shown.py": "finds which lines an answer showed, once it was made",
     "reads/blame.py": "who brought a line in is computed from contents, none is shown",
+    "reads/file_reads.py": "finds the image of a file to which it has access",
     "reads/large_texts.py": "reads lines of a large file for read_file, which has access",
     "reads/read_regions.py": "follows lines that the session saw; notices ask what of them may be shown",
     "reads/deltas.py": "compares with what the session saw, for an access",
     "reads/relations.py": "finds what files import for which it has access",
+    "reads/search_large.py": "opens large files for which the search has access",
     "reads/search_sources.py": "reads files for which the search has access",
     "past_versions.py": "permits the version first",
 }
