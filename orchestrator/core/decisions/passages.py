@@ -42,7 +42,7 @@ SHOWN_MOST = 60
 SHOWN_TOKENS = 1_200
 """Of all places together, estimated."""
 
-SHOWN_PLACES, PART_CHARACTERS = 5, 200
+SHOWN_PLACES, PART_CHARACTERS = 5, 100
 """Of several places; and of a long line around one."""
 
 
