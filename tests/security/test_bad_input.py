@@ -185,7 +185,7 @@ def test_passages_of_a_file_over_50_mb_are_left_alone(hostile: HostileWorkspace,
         file.truncate(50 * 1024 * 1024 + 1)
     for operation, code, more in (
         ("read_file", "binary_file", {}),  # a hole is no text
-        ("search_content", "too_large", {"pattern": "outside"}),
+        ("search_content", "binary_file", {"pattern": "outside"}),
         ("edit_file", "too_large", {"changes": [{"search": "outside", "replace": "x"}]}),
         ("write_file", "too_large", {"mode": "append", "content": "x"}),
     ):

@@ -29,7 +29,10 @@ WRITES: dict[str, dict[str, Any]] = {
     "apply_patch": {"patch": f"@@ -1 +1 @@\n-{SECRET}\n+x\n"},
 }
 BOTH = READS | WRITES
-HUGE = {"read_file": "binary_file", "read_lines": "binary_file", "get_diff": "version_not_kept"}
+HUGE = {
+    **dict.fromkeys(("read_file", "read_lines", "search_content"), "binary_file"),
+    "get_diff": "version_not_kept",
+}
 """What is said of a file that is one hole: read by pieces it is no text, and it was never hashed."""
 
 
