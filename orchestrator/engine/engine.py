@@ -59,6 +59,7 @@ from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
 from orchestrator.engine.reads.directory_stats import DirectoryCounter
 from orchestrator.engine.reads.excerpts import Excerpter
+from orchestrator.engine.reads.file_facts import FactReader
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
@@ -130,12 +131,13 @@ class Engine:
         self._snapshots = Snapshotter(journal, state, services.step)
         self._follower = Follower(services, sets)
         self._log = logger("engine")
-        self.reader, historian = Reader(services, observer), Historian(services, observer, importer)
-        sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, self.reader)
-        searcher = Searcher(services, observer, names, self.reader.large)
-        symbols = SymbolReader(services, observer, self.reader)
-        lister, travel = Lister(services, self.reader, names), TimeTravel(services)
-        summarizer = Summarizer(services, observer, self.reader)
+        reader, historian = Reader(services, observer), Historian(services, observer, importer)
+        self.facts = FactReader(services, observer, reader.large)
+        sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, reader)
+        searcher = Searcher(services, observer, names, reader.large)
+        symbols = SymbolReader(services, observer, reader)
+        lister, travel = Lister(services, self.facts, names), TimeTravel(services)
+        summarizer = Summarizer(services, observer, reader)
         writer = Writer(services, pipeline, renames)
         undoer = Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
@@ -161,16 +163,16 @@ class Engine:
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(DIRECTORY_STATS, DirectoryCounter(services, names).directory_stats),
-            handled_by(o.FILE_INFO, self.reader.file_info),
+            handled_by(o.FILE_INFO, self.facts.file_info),
             handled_by(o.SEARCH_CONTENT, searcher.search_content),
             handled_by(o.READ_FILE, summarizer.read_file),
-            handled_by(o.READ_LINES, self.reader.read_lines),
+            handled_by(o.READ_LINES, reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
             handled_by(RELATED_FILES, Relations(services, observer, searcher, names).related_files),
             handled_by(FIND_REFERENCES, ReferenceFinder(services, observer, searcher).find_references),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
-            handled_by(READ_FILES, ManyReader(services, summarizer, self.reader, self._note_refusal).read_files),
+            handled_by(READ_FILES, ManyReader(services, summarizer, self.facts, self._note_refusal).read_files),
             handled_by(GET_EXCERPT, Excerpter(services, observer).get_excerpt),
             handled_by(SUMMARIZE_FILE, summarizer.summarize_file),
             handled_by(o.EDIT_FILE, writer.edit_file),

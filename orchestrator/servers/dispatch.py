@@ -65,7 +65,7 @@ class Dispatcher:
     def heavy(self, request: Request) -> bool:
         """Whether a call may wait long for its turn."""
         known, engine = BY_NAME.get(request.method), self._engine
-        return known is not None and is_heavy(known, request.params, engine.reader.size_at, engine.known_files)
+        return known is not None and is_heavy(known, request.params, engine.facts.size_at, engine.known_files)
 
     async def idle(self) -> None:
         """Return as soon as no call is under way and every reply is written."""

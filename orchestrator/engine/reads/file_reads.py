@@ -1,4 +1,4 @@
-"""Reads of one file: lines of the present or an earlier state, and facts about it."""
+"""Reads of one file: lines of the present or an earlier state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     BinaryFile,
     ChangedWhileRead,
-    OrchestratorError,
     ParameterInvalid,
     escaped,
 )
 from orchestrator.core.events.files import FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.images import IMAGE_TOKENS, MOST_IMAGE_BYTES, image_type
-from orchestrator.core.paths import tags_of
 from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.versions import VersionRow
@@ -33,13 +31,6 @@ from orchestrator.engine.reads.deltas import Deltas, Present
 from orchestrator.engine.reads.large_texts import TRIES, LargeTexts
 from orchestrator.engine.reads.windows import Asked, Window, Windows, first_part
 from orchestrator.engine.services import Services
-
-TYPES = {
-    "file": "FileEntry",
-    "directory": "DirectoryEntry",
-    "symlink": "SymbolicLinkEntry",
-    "other": "OtherEntry",
-}
 
 MOST_TOKENS = 1_000_000
 """Of one answer, whatever is asked for: about 4 MB of text."""
@@ -78,18 +69,6 @@ class Reader:
         self._deltas = Deltas(services)
         self.large = LargeTexts(services)
         self._windows = Windows(services.redaction, self.large)
-
-    def size_at(self, raw_path: str) -> int | None:
-        """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
-        try:
-            path = self._s.paths.either(raw_path)
-            known = self._s.state.registry.get(path)
-            if known is not None and known.signature is not None:
-                return known.signature.size
-            stat = self._s.workspace.stat(path)
-        except (OrchestratorError, OSError):
-            return None
-        return stat.signature.size if stat is not None and stat.kind == "file" else None
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
         start, end = params.start, params.end
@@ -215,51 +194,6 @@ class Reader:
 
     def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
         return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
-
-    async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
-        path = self._s.paths.either(params.path)
-        names, content = await self._s.access.names(caller, call, path), self._s.access.content_of_many(caller, path)
-        readable = content is not None
-        async with self._s.locks.shared(path):
-            present = await self._observer.refresh_for_display(content if content is not None else names)
-            stat, entry = present.stat, present.entry
-            data = present.data if readable and isinstance(present.data, bytes) else None
-            digest = entry.digest if entry is not None else None
-            document = None
-            if data is not None and digest is not None:
-                document = await self._s.contents.text(digest, data)
-            known = None
-            if readable and present.large and entry is not None and entry.signature is not None:
-                known = await self.large.known(path, entry.signature)
-            await self._s.notes.note_metadata(caller, call, path)
-        if stat is None:
-            return r.FileFacts(path=path, exists=False)
-        return r.FileFacts(
-            path=path,
-            exists=True,
-            type=TYPES[stat.kind],
-            name=path.rpartition("/")[2],
-            size=stat.signature.size if readable or stat.kind != "file" else None,
-            last_modified=stat.signature.mtime_ns // 1_000_000,
-            target=stat.target,
-            mode=f"{stat.mode:04o}",
-            encoding=document.encoding if document else known.index.encoding if known else None,
-            eol=document.eol if document else known.eol if known else None,
-            line_count=document.line_count if document else known.total if known else None,
-            is_binary=(data is not None and document is None) or (readable and present.large and known is None),
-            content_hash=digest if readable else None,
-            tags=tags_of(path) if stat.kind == "file" else (),
-            sensitivity=self.sensitivity(caller, path),
-            version_id=show(entry.version) if entry and entry.version != NO_VERSION else None,
-            last_change=show(entry.change) if entry and entry.change else None,
-            reads=entry.reads if entry else 0,
-        )
-
-    def sensitivity(self, caller: Caller, path: WorkspacePath) -> str:
-        """`secret`: its content is not shown. `guarded`: changing it needs a person. Else `normal`."""
-        if not self._s.permissions.readable(caller, path):
-            return "secret"
-        return "guarded" if isinstance(self._s.permissions.verdict(caller, "write", path), NeedApproval) else "normal"
 
     async def _within_limit(
         self,

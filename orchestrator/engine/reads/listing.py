@@ -20,7 +20,7 @@ from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.names import Name, Names
 from orchestrator.engine.paths import below
-from orchestrator.engine.reads.file_reads import TYPES, Reader
+from orchestrator.engine.reads.file_facts import TYPES, FactReader
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FileStat
 
@@ -45,8 +45,8 @@ class Chosen(msgspec.Struct):
 class Lister:
     """Shows names, and notes that they were shown."""
 
-    def __init__(self, services: Services, reader: Reader, names: Names) -> None:
-        self._s, self._reader, self._names = services, reader, names
+    def __init__(self, services: Services, facts: FactReader, names: Names) -> None:
+        self._s, self._facts, self._names = services, facts, names
 
     async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
         return await self._listed(caller, call, params, files_only=False)
@@ -156,7 +156,7 @@ class Lister:
             target=stat.target,
             version_id=show(known.version) if known and current else None,
             tags=tags_of(item.path) if is_file else (),
-            sensitivity=self._reader.sensitivity(caller, item.path) if is_file else None,
+            sensitivity=self._facts.sensitivity(caller, item.path) if is_file else None,
         )
 
 

@@ -13,7 +13,7 @@ from orchestrator.core.errors import ApproverError, CallerError, escaped
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.file_facts import FactReader
 from orchestrator.engine.reads.summaries import Summarizer
 from orchestrator.engine.services import Services
 
@@ -26,8 +26,8 @@ NoteRefusal: TypeAlias = Callable[[Caller, Call, CallerError | ApproverError], A
 class ManyReader:
     """Reads as read_file does, and notes each file by itself, with its refusal if there is one."""
 
-    def __init__(self, services: Services, reads: Summarizer, reader: Reader, note_refusal: NoteRefusal) -> None:
-        self._s, self._reads, self._reader, self._note_refusal = services, reads, reader, note_refusal
+    def __init__(self, services: Services, reads: Summarizer, facts: FactReader, note_refusal: NoteRefusal) -> None:
+        self._s, self._reads, self._facts, self._note_refusal = services, reads, facts, note_refusal
 
     async def read_files(self, caller: Caller, call: Call, params: c.ReadFiles) -> c.FileTexts:
         """The smallest first: what one leaves of its share goes to the larger ones."""
@@ -37,7 +37,7 @@ class ManyReader:
         many = max(1, min(tokens // LEAST_TOKENS, room.bytes // LEAST_BYTES, room.lines // LEAST_LINES))
         chosen, left_out = paths[:many], paths[many:]
         answers: dict[str, c.FileAnswer] = {}
-        for done, path in enumerate(sorted(chosen, key=lambda path: self._reader.size_at(path) or 0)):
+        for done, path in enumerate(sorted(chosen, key=lambda path: self._facts.size_at(path) or 0)):
             left = len(chosen) - done
             share = AnswerSpace(room.bytes // left, room.lines // left, room.typed)
             wanted = p.ReadFile(
