@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from orchestrator.servers.toolsets.editor import EDITOR
-from orchestrator.servers.toolsets.filesystem import FILESYSTEM
+from orchestrator.servers.toolsets.filesystem.entry import FILESYSTEM
 from orchestrator.servers.toolsets.filesystem_tool import FILESYSTEM_TOOL
 from orchestrator.servers.toolsets.largefile.entry import LARGEFILE
 from orchestrator.servers.toolsets.local_files import LOCAL_FILES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -112,14 +112,10 @@ class Calls:
 Run = Callable[[Calls, Any], Awaitable[ToolAnswer]]
 
 
-async def _nothing(calls: Calls, params: Any) -> NoReturn:
-    raise NotImplementedError
-
-
 class Tool(Operation[..., Any, Any], frozen=True, kw_only=True):
     """An entry of a toolset. `uses`: without one of these operations the tool is not there either."""
 
-    run: Run = _nothing
+    run: Run
     uses: tuple[AnyOperation, ...]
     idempotent: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.api import operations as o
 from orchestrator.api.results import Result
 from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING
-from orchestrator.servers.toolsets.largefile import editing, listing, params, reading, searching
+from orchestrator.servers.toolsets.largefile import edits, listings, params, reads, searches
 from orchestrator.servers.toolsets.largefile.answers import refused
 from orchestrator.servers.toolsets.tool import Tool, ToolsetEntry
 
@@ -16,7 +16,7 @@ LARGEFILE = ToolsetEntry(
             params.Overview,
             Result,
             "Lines, size, encoding and outline of a file; no content. Begin with it.",
-            run=reading.overview,
+            run=reads.overview,
             uses=(GET_OVERVIEW,),
         ),
         Tool(
@@ -24,7 +24,7 @@ LARGEFILE = ToolsetEntry(
             params.Search,
             Result,
             "Find a text in a file, also with typos or as a regular expression; shows lines with context.",
-            run=searching.search,
+            run=searches.search,
             uses=(o.SEARCH_CONTENT,),
         ),
         Tool(
@@ -32,7 +32,7 @@ LARGEFILE = ToolsetEntry(
             params.Read,
             Result,
             "Read lines of a file: by number, around a match, a whole function, or from either end.",
-            run=reading.read,
+            run=reads.read,
             uses=(o.READ_FILE,),
         ),
         Tool(
@@ -40,7 +40,7 @@ LARGEFILE = ToolsetEntry(
             params.ReadEnclosing,
             Result,
             "Read the whole function or class around a line.",
-            run=reading.read_enclosing,
+            run=reads.read_enclosing,
             uses=(READ_ENCLOSING,),
         ),
         Tool(
@@ -48,7 +48,7 @@ LARGEFILE = ToolsetEntry(
             params.Edit,
             Result,
             "Replace passages of a file, all or none. Shows the diff alone unless preview is false.",
-            run=editing.edit,
+            run=edits.edit,
             uses=(o.EDIT_FILE,),
             writes=True,
             destructive=True,
@@ -58,7 +58,7 @@ LARGEFILE = ToolsetEntry(
             params.Revert,
             Result,
             "Undo your last edit of a file, or go back to an earlier state; lists the states.",
-            run=editing.revert,
+            run=edits.revert,
             uses=(o.REVERT,),
             writes=True,
             destructive=True,
@@ -68,7 +68,7 @@ LARGEFILE = ToolsetEntry(
             params.ListDirectory,
             Result,
             "List a directory: names, kinds, sizes, and how many are in each folder.",
-            run=listing.list_directory,
+            run=listings.list_directory,
             uses=(o.LIST_FILES,),
         ),
         Tool(
@@ -76,7 +76,7 @@ LARGEFILE = ToolsetEntry(
             params.SearchDirectory,
             Result,
             "Find a text in the files of a directory; matches by file.",
-            run=searching.search_directory,
+            run=searches.search_directory,
             uses=(o.SEARCH_CONTENT,),
         ),
     ),

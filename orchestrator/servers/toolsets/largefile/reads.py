@@ -13,7 +13,7 @@ from orchestrator.core.errors import FileNotFound, ParameterInvalid
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.largefile import params as p
 from orchestrator.servers.toolsets.largefile.answers import answer, half
-from orchestrator.servers.toolsets.largefile.searching import first_match
+from orchestrator.servers.toolsets.largefile.searches import first_match
 from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
 
 LONG_LINE = 1000
