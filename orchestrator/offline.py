@@ -45,6 +45,7 @@ from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
+from orchestrator.workspace.token_counter import VocabularyCounter
 from orchestrator.workspace.workers import WorkerPool
 
 OWNER: Literal["owner_uid"] = "owner_uid"
@@ -230,6 +231,7 @@ async def opened(
         step=step,
         parser=LocalParser(workers),
         workers=workers,
+        tokens=VocabularyCounter(workers),
         sweep=workspace.sweep(),
         cache=CacheFiles(Path(state_dir)),
     )

@@ -92,9 +92,12 @@ def locked() -> dict[str, tuple[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("group", ["project", "dev", "reviewers", "languages-all"])
+EXTRAS = tuple(project()["project"]["optional-dependencies"])
+
+
+@pytest.mark.parametrize("group", ["project", "dev", *EXTRAS])
 def test_every_requirement_is_locked_with_hashes(group: str) -> None:
-    groups = {"project": declared(), **{name: extra(name) for name in ("reviewers", "languages-all")}}
+    groups = {"project": declared(), **{name: extra(name) for name in EXTRAS}}
     named = groups.get(group)
     wanted = named.values() if named is not None else map(Requirement, project()["dependency-groups"]["dev"])
     versions = locked()

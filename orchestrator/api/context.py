@@ -91,7 +91,8 @@ class Summary(r.Result, frozen=True, kw_only=True):
     version_id: str
     language: str  # `text`: no grammar took it, so it is outlined by headings and indentation
     total_lines: int
-    tokens: int  # what all of it takes, by the estimate
+    tokens: int  # what all of it takes
+    tokens_by: str = "estimate"  # or "tiktoken NAME" by the vocabulary of `[tokens]`; "estimate (…)": why not by that
     text: str = ""  # its leading documentation, and a line of each key definition with where it ends
     symbols: int = 0  # in all of the file
     left_out: int = 0  # of these
@@ -153,5 +154,5 @@ def excerpt_rows(result: Excerpt) -> Iterator[str]:
 def summary_head(result: Summary) -> str:
     """What it is, on one line."""
     what = "no grammar: by headings and indentation" if result.language == "text" else result.language
-    size = f"{plural(result.total_lines, 'line')}, about {plural(result.tokens, 'token')}"
+    size = f"{plural(result.total_lines, 'line')}, {plural(result.tokens, 'token')} by {result.tokens_by}"
     return f"{escaped(result.path)} {result.version_id}: {what}, {size}, {plural(result.symbols, 'symbol')}"

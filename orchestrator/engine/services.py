@@ -26,7 +26,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.redaction import Redaction
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.machine import Cache, Clock, Entropy, NoCache, Parser, Step, Workers
+from orchestrator.ports.machine import Cache, Clock, Entropy, Estimate, NoCache, Parser, Step, TokenCounter, Workers
 from orchestrator.ports.workspace import Ignore, TextSweep, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -123,11 +123,13 @@ class Services:
         parser: Parser,
         workers: Workers,
         sweep: TextSweep | None = None,
+        tokens: TokenCounter | None = None,
         cache: Cache | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser, self.workers, self.cache = parser, workers, cache or NoCache()
+        self.tokens = tokens or Estimate()
         self.sweep = sweep
         """None: every file is read."""
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.references import References, Sought
 from orchestrator.core.text.symbols import Outline
 
@@ -82,6 +83,27 @@ class Parser(Protocol):
 
     async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
         """Every occurrence of a name as a word in a text, and what each is; None without a grammar. Not remembered."""
+
+
+class TokenCount(NamedTuple):
+    """How many tokens a text has, and by which method."""
+
+    tokens: int
+    method: str = "estimate"  # or "tiktoken NAME", or "estimate (…)" with the reason why not by the vocabulary
+
+
+class TokenCounter(Protocol):
+    """Counts tokens."""
+
+    async def count(self, text: str, vocabulary: str) -> TokenCount:
+        """By the vocabulary in a folder; by the estimate without one, or where it can't be used. Raises nothing."""
+
+
+class Estimate:
+    """Knows no vocabulary."""
+
+    async def count(self, text: str, vocabulary: str) -> TokenCount:
+        return TokenCount(estimate_tokens(text))
 
 
 class Cache(Protocol):

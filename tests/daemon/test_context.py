@@ -11,6 +11,7 @@ from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
+from tests.workspace.vocabularies import vocabulary
 
 pytestmark = pytest.mark.anyio
 
@@ -93,6 +94,24 @@ async def test_a_summary(daemon: RunningDaemon) -> None:
         assert answer.next == 'get_overview(path="shop.py")'
         assert TOKEN not in block
         assert len((await alice.summarize_file("shop.py", max_tokens=5000)).text) > 3 * len(answer.text)
+
+
+async def test_tokens_by_a_vocabulary_of_the_operator(base: Path) -> None:
+    (base / "state").mkdir(mode=0o700)
+    policy = base / "state/policy.toml"
+    ours = f'name = "ours"\nextends = "default"\n[tokens]\nvocabulary = "{vocabulary(base / "v")}"\n'
+    policy.write_text(ours)
+    with running(base) as daemon:
+        numbered(daemon.workspace / "a.txt", 9)
+        ended, said = cli(daemon, "summary", "a.txt")
+        assert (ended, "tokens by:    tiktoken tiny" in said) == (0, True), said
+        async with daemon.client("alice") as alice:
+            policy.write_text(ours)
+            exact = await alice.summarize_file("a.txt")
+            assert (exact.tokens, exact.tokens_by) == (35, "tiktoken tiny")
+            policy.write_text(ours.replace("/v", "/none"))
+            answer = await alice.summarize_file("a.txt")
+            assert (answer.tokens, answer.tokens_by.partition(" (")[0]) == (16, "estimate")
 
 
 async def test_a_whole_file_over_the_limit_is_summarized(base: Path) -> None:

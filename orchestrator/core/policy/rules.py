@@ -162,6 +162,21 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     secrets: Literal["warn", "ask"] = "warn"  # a change that brings what has the form of a secret
 
 
+def folder_problem(path: str) -> str | None:
+    """What is wrong with the path of a folder of the operator's."""
+    plain = path.startswith("/") and path.isprintable() and ".." not in path.split("/")
+    return None if plain else "is an absolute path without '..'"
+
+
+Folder = Annotated[str, Meta(extra={"check": folder_problem})]
+
+
+class TokenRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the tokens of a file are counted where an answer states them. Budgets go by the estimate."""
+
+    vocabulary: Folder = ""  # with a tiktoken vocabulary; nothing is downloaded
+
+
 # --- conflicts, their reviewers, and plugins ----------------------------------------------
 
 
@@ -256,6 +271,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     leases: LeaseRules = LeaseRules()
     external: External = External()
     edits: EditRules = EditRules()
+    tokens: TokenRules = TokenRules()
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()
     journal: JournalRules = JournalRules()

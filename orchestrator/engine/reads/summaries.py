@@ -12,7 +12,6 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import FileTooLarge, escaped
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.policy.profiles import OverLimit
-from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.excerpts import Budget
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.summary import KeyLines, key_lines
@@ -24,6 +23,7 @@ from orchestrator.engine.reads.excerpts import note_lines
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.services import Services
+from orchestrator.ports.machine import TokenCount
 
 KEPT = 500
 """Contents whose key lines are remembered."""
@@ -37,7 +37,7 @@ SUMMARY_TOKENS = 800
 
 class _Facts(NamedTuple):
     key: KeyLines
-    tokens: int
+    size: TokenCount
 
 
 class Summarizer:
@@ -45,7 +45,7 @@ class Summarizer:
 
     def __init__(self, services: Services, observer: Observer, reader: Reader) -> None:
         self._s, self._observer, self._reader = services, observer, reader
-        self._facts: OrderedDict[tuple[str, Digest], _Facts] = OrderedDict()
+        self._facts: OrderedDict[tuple[str, Digest, str], _Facts] = OrderedDict()
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         """As the profile says, the summary of a file that is too large to be read at once."""
@@ -87,7 +87,7 @@ class Summarizer:
     async def _summary(
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile
     ) -> c.Summary:
-        path, facts, lines = access.path, self._facts_of(found), found.hidden.over(found.document.lines)
+        path, facts, lines = access.path, await self._facts_of(found), found.hidden.over(found.document.lines)
         most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
         room = call.room.framed(escaped(path), escaped(path), *found.shown.warnings)
         budget = Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
@@ -113,7 +113,8 @@ class Summarizer:
             version_id=show(found.shown.version),
             language=found.outline.language,
             total_lines=found.document.line_count,
-            tokens=facts.tokens,
+            tokens=facts.size.tokens,
+            tokens_by=facts.size.method,
             text=text,
             symbols=facts.key.symbols,
             left_out=facts.key.symbols - shown,
@@ -122,12 +123,14 @@ class Summarizer:
             warnings=found.shown.warnings,
         )
 
-    def _facts_of(self, found: OutlinedFile) -> _Facts:
-        key = found.outline.language, found.shown.digest
+    async def _facts_of(self, found: OutlinedFile) -> _Facts:
+        vocabulary = self._s.permissions.policy.tokens.vocabulary
+        key = found.outline.language, found.shown.digest, vocabulary
         facts = self._facts.get(key)
         if facts is None:
             lines = found.document.lines
-            facts = _Facts(key_lines(found.outline, lines), estimate_tokens("\n".join(lines)))
+            size = await self._s.tokens.count("\n".join(lines), vocabulary)
+            facts = _Facts(key_lines(found.outline, lines), size)
             self._facts[key] = facts
             if len(self._facts) > KEPT:
                 self._facts.popitem(last=False)
