@@ -68,6 +68,19 @@ class At:
             self.act()
 
 
+class Twice(At):
+    """Another program writes before the exchange, and does something more before the swap back."""
+
+    def __init__(self, path: Path, then: Callable[[], object]) -> None:
+        super().__init__("swapped_stale", then)
+        self.path = path
+
+    def __call__(self, name: str) -> None:
+        if name == "hash_rechecked":
+            self.path.write_bytes(FOREIGN)
+        super().__call__(name)
+
+
 @contextmanager
 def writer(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds a file open for writing; a line on its stdin is written to it."""
@@ -248,14 +261,7 @@ def test_what_takes_the_name_first_stays(change: DiskChange, make: Make, root: P
 def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
 
-    class Twice(At):
-        def __call__(self, name: str) -> None:
-            if name == "hash_rechecked":
-                (root / "f").write_bytes(FOREIGN)
-            if name == "swapped_stale":
-                (root / "f").write_bytes(b"third")
-
-    writing = make(step=Twice()).atomic_write(deleting("f", OLD))
+    writing = make(step=Twice(root / "f", lambda: (root / "f").write_bytes(b"third"))).atomic_write(deleting("f", OLD))
     writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
         writing.commit()
@@ -269,14 +275,9 @@ def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, 
 def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
 
-    class Twice(At):
-        def __call__(self, name: str) -> None:
-            if name == "hash_rechecked":
-                (root / "f").write_bytes(FOREIGN)
-            if name == "swapped_stale":
-                (root / "f").write_bytes(b"third")
-
-    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing = make(step=Twice(root / "f", lambda: (root / "f").write_bytes(b"third"))).atomic_write(
+        replacing("f", OLD, NEW)
+    )
     writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
         writing.commit()
@@ -292,15 +293,11 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
 def test_a_link_that_took_the_name_before_the_swap_back_has_it(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
 
-    class Twice(At):
-        def __call__(self, name: str) -> None:
-            if name == "hash_rechecked":
-                (root / "f").write_bytes(FOREIGN)
-            if name == "swapped_stale":
-                (root / "f").unlink()
-                (root / "f").symlink_to("elsewhere")
+    def link() -> None:
+        (root / "f").unlink()
+        (root / "f").symlink_to("elsewhere")
 
-    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing = make(step=Twice(root / "f", link)).atomic_write(replacing("f", OLD, NEW))
     writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
         writing.commit()
@@ -315,14 +312,7 @@ def test_a_link_that_took_the_name_before_the_swap_back_has_it(make: Make, root:
 def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
 
-    class Twice(At):
-        def __call__(self, name: str) -> None:
-            if name == "hash_rechecked":
-                (root / "f").write_bytes(FOREIGN)
-            if name == "swapped_stale":
-                (root / "f").unlink()
-
-    writing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
+    writing = make(step=Twice(root / "f", (root / "f").unlink)).atomic_write(replacing("f", OLD, NEW))
     writing.stage()
     with pytest.raises(ChangedMeanwhile) as displaced:
         writing.commit()
