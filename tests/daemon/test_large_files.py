@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,11 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.cli import command
-from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
 LINES = 20_000
-
-
-@pytest.fixture
-def large(base: Path) -> Iterator[RunningDaemon]:
-    """A daemon that holds no file over 256 KiB in memory."""
-    (base / "state").mkdir(mode=0o700)
-    policy = 'name = "ours"\nextends = "default"\n[limits]\nin_memory_bytes = 262144\n'
-    (base / "state/policy.toml").write_text(policy)
-    with running(base) as daemon:
-        yield daemon
 
 
 @pytest.fixture

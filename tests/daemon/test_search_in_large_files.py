@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,12 @@ from orchestrator.api.parameters import SearchContent
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.text.search import search
 from orchestrator.engine.reads.search import matcher_of
-from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
 LINES = 8_000
 WORDS = ("request", "response", "größe", "connection", "refused", "ERROR")
-
-
-@pytest.fixture
-def large(base: Path) -> Iterator[RunningDaemon]:
-    """A daemon that holds no file over 256 KiB in memory."""
-    (base / "state").mkdir(mode=0o700)
-    policy = 'name = "ours"\nextends = "default"\n[limits]\nin_memory_bytes = 262144\n'
-    (base / "state/policy.toml").write_text(policy)
-    with running(base) as daemon:
-        yield daemon
 
 
 @pytest.fixture
