@@ -209,6 +209,17 @@ async def test_a_secret_is_hidden_wherever_the_window_begins(large: RunningDaemo
         assert "Ab0+" in (await person.read_lines("app.log", start=5_010, end=5_010)).text
 
 
+async def test_a_key_on_one_line_is_hidden_wherever_the_part_begins(large: RunningDaemon, alice: FileAccess) -> None:
+    key = f"-----BEGIN PRIVATE KEY-----{'Ab0+' * 800}-----END PRIVATE KEY-----"
+    (large.workspace / "app.log").write_text(f"{'x, ' * 20_000}{key}\n" + f"{line(70)}\n" * 30_000)
+    for column in (60_001, 61_500, 63_000):
+        part = await alice.read_file("app.log", start=1, column=column, line_numbers=False)
+        assert part.column == column
+        assert "Ab0+" not in part.text
+    async with large.client() as person:
+        assert "Ab0+" in (await person.read_file("app.log", start=1, column=63_000)).text
+
+
 async def test_an_index_outlives_the_daemon(large: RunningDaemon, alice: FileAccess) -> None:
     written(large.workspace / "app.log")
     assert (await alice.read_lines("app.log", start=LINES, end=LINES)).total_lines == LINES

@@ -20,8 +20,11 @@ _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _SHORTEST, _SHORTEST_WORD, _FULL_LINE = 20, 15, 60
 _HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
 _ENV_VALUE = re.compile(
-    r"\s{0,20}(?:export\s{1,9})?[A-Za-z_][A-Za-z0-9_.]{0,200}\s{0,9}=\s{0,9}[\"']?(?P<value>[^\s\"'#][^\"'#]{0,4000})"
+    r"(?:[-+]|\s{0,20}[0-9]{1,12}\t)?\s{0,20}(?:\[[0-9]{1,12} characters left out\] … |"
+    r"(?:export\s{1,9})?[A-Za-z_][A-Za-z0-9_.]{0,200}\s{0,9}=\s{0,9}[\"']?)(?!\[redacted:[a-z0-9-]{1,40}#[0-9]{1,9}\])"
+    r"(?P<value>[^\s\"'#](?:[^\"'#]|(?<!\s)#)*)"
 )
+"""Also of a numbered line, of a diff's, and of one without its beginning."""
 
 
 def kinds() -> tuple[str, ...]:

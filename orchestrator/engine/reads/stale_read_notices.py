@@ -148,7 +148,7 @@ class StaleReadNotifier:
         )
         readable = self._s.permissions.readable(caller, found.path)
         diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
-        shown = self._s.redaction.text(caller, diff)
+        shown = self._s.redaction.text(caller, diff, found.path)
         return r.Notice(
             path=found.path,
             kind=kind,

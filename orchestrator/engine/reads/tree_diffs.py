@@ -182,8 +182,8 @@ class TreeDiffs:
         if patch.goes_on is not None:
             return patch
         if len(patch.text) <= OFF_LOOP_BYTES:
-            return self._s.redaction.patch(caller, patch)
-        return await to_thread.run_sync(partial(self._s.redaction.patch, caller, patch))
+            return self._s.redaction.patch(caller, item.path, patch)
+        return await to_thread.run_sync(partial(self._s.redaction.patch, caller, item.path, patch))
 
     async def _state(self, access: ContentAccess, row: VersionRow | None) -> FileState | None:
         if row is None:

@@ -11,13 +11,11 @@ from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.long_lines import NEAR
 from orchestrator.core.text.secrets import MOST_KEY_LINES
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.large_texts import LargeTexts, Passage, Wanted
 from orchestrator.engine.redaction import Hidden, Redaction
-
-NEAR_CHARACTERS = 1000
-"""Beside a part of a line, looked through for secrets that begin or end outside of it."""
 
 BYTES_OF_TOKEN = 4
 
@@ -154,12 +152,12 @@ class Windows:
 
     async def _part_of_large(self, caller: Caller, asked: Asked, version: Signature, tokens: int) -> Window:
         column = asked.column or 1
-        near = min(NEAR_CHARACTERS, column - 1)
+        near = min(NEAR, column - 1)
         most = tokens * BYTES_OF_TOKEN + MAX_LINE
-        wanted = Wanted(asked.start, 1, near + most + NEAR_CHARACTERS, column=column - near)
+        wanted = Wanted(asked.start, 1, near + most + NEAR, column=column - near)
         found = await self._large.passage(asked.path, version, wanted)
         text, ends = found.lines[0], not found.goes_on
-        hidden = await self._redaction.of_lines(caller, asked.path, [text])
+        hidden = await self._redaction.of_lines(caller, asked.path, [text], begun=column - near > 1)
         shown = self._redaction.covered(caller, text, hidden)
         if len(text) <= near and column > 1:
             raise ParameterInvalid("column", f"{column} is after the end of line {asked.start} of {asked.path}")
