@@ -36,7 +36,8 @@ def instructions_in(lines: Sequence[str]) -> Iterator[int]:
     """
     lower = "\n".join(lines).lower()
     words = [word for word in _WORDS if word in lower]
-    for number, line in enumerate(lines if words else (), 1):
-        plain = line[:LONGEST].lower()
-        if any(word in plain for word in words) and _FORM.search(line[:LONGEST]):
-            yield number
+    for number, plain in enumerate(lower.split("\n") if words else (), 1):
+        for word in words:
+            if word in plain and _FORM.search(lines[number - 1][:LONGEST]):
+                yield number
+                break

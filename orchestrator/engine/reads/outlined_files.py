@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import anyio
+
 from orchestrator.core.errors import BinaryFile, escaped
 from orchestrator.core.events.files import AnswerShown, FileRead, SeenLines
 from orchestrator.core.ids import EscapedPath
@@ -45,10 +47,19 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
     present = await observer.refresh_for_display(access)
     entry, digest, data = required(present)
     document = await services.contents.text(digest, data)
-    outline = await services.parser.outline(path, digest, data) if document is not None else None
-    if document is None or outline is None:
+    if document is None:
         raise BinaryFile(path, "it is not text")
-    hidden = await services.redaction.of(access.caller, path, digest, document)
+    found: list[Hidden] = []
+
+    async def look_for_secrets() -> None:
+        found.append(await services.redaction.of(access.caller, path, digest, document))
+
+    async with anyio.create_task_group() as tasks:  # beside the worker, which parses
+        tasks.start_soon(look_for_secrets)
+        outline = await services.parser.outline(path, digest, data)
+    if outline is None:  # without what the journal knows of its encoding
+        raise BinaryFile(path, "it is not text")
+    [hidden] = found
     shown = Shown(path, entry.version, digest, document, warnings(present))
     return OutlinedFile(shown, document, outline, hidden, data)
 
