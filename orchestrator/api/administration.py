@@ -36,6 +36,18 @@ class Health(r.Result, frozen=True, kw_only=True):
     diverged: tuple[str, ...] = ()  # changes whose bytes were not written
 
 
+class CacheLine(r.Result, frozen=True, kw_only=True):
+    """What is remembered of contents, and can be computed again."""
+
+    name: str
+    entries: int
+    bytes: int  # about
+
+
+class ClearedCaches(r.Result, frozen=True, kw_only=True):
+    caches: tuple[CacheLine, ...] = ()  # what they held
+
+
 class StatusInfo(r.Result, frozen=True, kw_only=True):
     pid: int
     version: str
@@ -52,9 +64,17 @@ class StatusInfo(r.Result, frozen=True, kw_only=True):
     policy: str
     approver: Literal["set", "missing"]
     leases: tuple[LeaseInfo, ...] = ()
+    caches: tuple[CacheLine, ...] = ()
 
 
 STATUS = OperatorOperation("status", p.Params, StatusInfo, "What the daemon is doing.", inline=True)
+
+CACHE_CLEAR = OperatorOperation(
+    "cache_clear",
+    p.Params,
+    ClearedCaches,
+    "Forget the outlines, overviews, summaries and line indexes that are remembered; says what they held.",
+)
 
 STOP = OperatorOperation("stop", p.Params, r.Done, "End the daemon.", writes=True)
 

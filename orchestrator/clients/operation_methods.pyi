@@ -678,6 +678,9 @@ class OperationMethods:
     async def status(self) -> orchestrator.api.administration.StatusInfo:
         """What the daemon is doing."""
 
+    async def cache_clear(self) -> orchestrator.api.administration.ClearedCaches:
+        """Forget the outlines, overviews, summaries and line indexes that are remembered; says what they held."""
+
     async def stop(self) -> orchestrator.api.results.Done:
         """End the daemon."""
 

@@ -126,6 +126,7 @@ class Administration:
             policy=f"{self._s.permissions.policy.name} ({self._s.permissions.policy.source})",
             approver="set" if self._gate.is_set else "missing",
             leases=await self._leases.infos(self._leases.live(), caller),
+            caches=self._s.caches.lines(),
         )
 
     def _notes(self) -> Iterator[str]:

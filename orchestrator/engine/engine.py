@@ -198,6 +198,7 @@ class Engine:
             handled_by(history.CONTENT_AT, travel.content_at),
             handled_by(REPLAY_CHECK, checks.replay_check),
             handled_by(admin.STATUS, administration.status),
+            handled_by(admin.CACHE_CLEAR, services.caches.cache_clear),
             handled_by(admin.APPROVALS_LIST, self._approvals.inbox.approvals_list),
             handled_by(admin.APPROVALS_SHOW, self._approvals.inbox.approvals_show),
             handled_by(admin.APPROVE, self._approvals.approve),

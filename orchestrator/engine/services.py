@@ -16,6 +16,7 @@ from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import RecentVersions
 from orchestrator.engine.access import AccessGate
+from orchestrator.engine.caches import Caches
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.limits import Limits
 from orchestrator.engine.locks import PathLocks
@@ -128,7 +129,10 @@ class Services:
         step: Step = lambda name: None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
-        self.parser, self.workers, self.cache = parser, workers, cache or NoCache()
+        self.parser, self.workers, self.cache = parser, workers, cache if cache is not None else NoCache()
+        self.caches = Caches()
+        self.caches.add("outlines", parser.outlines)
+        self.caches.add("line indexes", self.cache)
         self.tokens = tokens or Estimate()
         self.sweep = sweep
         """None: every file is read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,14 +31,34 @@ class CacheFiles:
             draft = self._folder / f"{name}.new"
             draft.write_bytes(data)
             draft.replace(self._folder / name)
-            self._tidy()
+            self._shrink(self._most)
 
-    def _tidy(self) -> None:
+    def __len__(self) -> int:
+        return len(self._files())
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(size for _, size, _ in self._files())
+
+    def clear(self) -> None:
+        self._shrink(0)
+
+    def _files(self) -> list[tuple[int, int, Path]]:
+        """Of each when it was written, its bytes, and its path; the oldest first."""
+        try:
+            with os.scandir(self._folder) as found:
+                stats = [(each.stat(), Path(each.path)) for each in found]
+        except OSError:  # nothing was kept yet, or one went away
+            return []
+        return sorted((stat.st_mtime_ns, stat.st_size, path) for stat, path in stats)
+
+    def _shrink(self, most: int) -> None:
         """Remove the oldest files until the others fit."""
-        found = sorted((file.stat().st_mtime_ns, file.stat().st_size, file) for file in self._folder.iterdir())
+        found = self._files()
         held = sum(size for _, size, _ in found)
         for _, size, file in found:
-            if held <= self._most:
+            if held <= most:
                 return
-            file.unlink(missing_ok=True)
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
             held -= size

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.references import References, Sought
@@ -69,7 +70,9 @@ class Workers(Protocol):
 
 
 class Parser(Protocol):
-    """Outlines texts; remembers them by content."""
+    """Outlines texts; remembers them by content, in `outlines`."""
+
+    outlines: BoundedCache[Any, Any]
 
     async def outline(
         self, path: WorkspacePath, digest: Digest, data: bytes, *, compiled: bool = False
@@ -115,6 +118,16 @@ class Cache(Protocol):
     def put(self, name: str, data: bytes) -> None:
         """Keep it; what was put longest ago goes."""
 
+    def __len__(self) -> int:
+        """How many things are kept."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What they take."""
+
+    def clear(self) -> None:
+        """Forget all of them."""
+
 
 class NoCache:
     """Forgets at once."""
@@ -123,4 +136,12 @@ class NoCache:
         return None
 
     def put(self, name: str, data: bytes) -> None:
+        return
+
+    def __len__(self) -> int:
+        return 0
+
+    held_bytes = 0
+
+    def clear(self) -> None:
         return

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections import OrderedDict
 from functools import cache, partial
 from importlib import resources
+from itertools import count
 from typing import Final
 
 import msgspec
 import tree_sitter
 from anyio import to_thread
 
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline import compiles, parsed_outline, plain_outline
@@ -41,9 +42,8 @@ class LocalParser:
     """Outlines texts in worker processes, and remembers the outlines."""
 
     def __init__(self, workers: Workers, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
-        self._workers, self._limit_s, self._most = workers, limit_s, cache_bytes
-        self._cache: OrderedDict[tuple[str, Digest, bool], tuple[Outline | None, int]] = OrderedDict()
-        self._held = 0
+        self._workers, self._limit_s = workers, limit_s
+        self.outlines: BoundedCache[tuple[str, Digest, bool], tuple[Outline | None]] = BoundedCache(cache_bytes)
         self._log = logger("parser")
 
     async def outline(
@@ -55,14 +55,13 @@ class LocalParser:
             return await _plain(data)
         compiled = compiled and language == COMPILED
         keys = [(language, digest, made) for made in (True, False) if made or not compiled]
-        key = next((one for one in keys if one in self._cache), None)
-        if key is not None:
-            self._cache.move_to_end(key)
-            return self._cache[key][0]
-        known = await self._made(language, data, compiled=compiled)
-        if keys[-1] not in self._cache:  # somebody else may have asked for the same meanwhile
-            self._keep((language, digest, compiled), known)
-        return known[0]
+        for key in keys:
+            if (known := self.outlines.get(key)) is not None:
+                return known[0]
+        found, size = await self._made(language, data, compiled=compiled)
+        if keys[-1] not in self.outlines:  # somebody else may have asked for the same meanwhile
+            self.outlines.put((language, digest, compiled), (found,), size)
+        return found
 
     async def references(self, path: WorkspacePath, data: bytes, sought: Sought) -> References | None:
         """See `ports.Parser`."""
@@ -86,12 +85,6 @@ class LocalParser:
             return await _plain(data), len(data) // 8
         return msgspec.msgpack.decode(answer, type=Outline | None), len(answer)
 
-    def _keep(self, key: tuple[str, Digest, bool], made: tuple[Outline | None, int]) -> None:
-        self._cache[key] = made
-        self._held += made[1]
-        while self._held > self._most and len(self._cache) > 1:
-            self._held -= self._cache.popitem(last=False)[1][1]
-
 
 async def _plain(data: bytes) -> Outline | None:
     work = partial(outlined, None, data)
@@ -100,6 +93,9 @@ async def _plain(data: bytes) -> Outline | None:
 
 CHUNK_BYTES = 64 * 1024
 """What the parser is given at a time: only a source that is called can be stopped."""
+
+CALLS_PER_LOOK = 64
+"""The parser calls back some 25 times for each KB; asking for the time each time takes a seventh of a parse."""
 
 
 class Grammar(msgspec.Struct, frozen=True):
@@ -203,12 +199,12 @@ def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | N
 
 def _tree(grammar: Grammar, data: bytes, limit_s: float) -> tree_sitter.Tree | None:
     """The tree of a text in UTF-8; None where that takes too long."""
-    until = time.process_time() + limit_s
+    until, asked = time.process_time() + limit_s, count(1)
     try:
         return tree_sitter.Parser(grammar.language).parse(
             lambda at, _: data[at : at + CHUNK_BYTES],
             encoding="utf8",
-            progress_callback=lambda at, error: time.process_time() > until,
+            progress_callback=lambda at, error: not next(asked) % CALLS_PER_LOOK and time.process_time() > until,
         )
     except ValueError:  # "Parsing failed": stopped by the callback
         return None

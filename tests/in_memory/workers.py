@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anyio import to_thread
 
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.outline import plain_outline
@@ -26,6 +27,9 @@ class ThreadWorkers:
 
 class PlainParser:
     """See `ports.Parser`."""
+
+    def __init__(self) -> None:
+        self.outlines: BoundedCache[Any, Any] = BoundedCache(0)
 
     async def outline(
         self, path: WorkspacePath, digest: Digest, data: bytes, *, compiled: bool = False

@@ -135,6 +135,7 @@ CASES = (
     Case("rollback", "preview", {"agent": "alice", "globs": ["b.txt"], "preview": True}),
     Case("rollback", "ok", {"agent": "alice", "globs": ["b.txt"]}),
     person("status"),
+    person("cache_clear"),
     person("agent_add", name="eve", approver="{code}"),
     person("agent_rotate", name="eve", approver="{code}"),
     person("agent_revoke", name="eve", approver="{code}"),

@@ -111,6 +111,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"conflict": "{conflict}", "choice": "content", "content": "x\n", "on": "{last}"},
     ],
     "status": [{}],
+    "cache_clear": [{}],
     "approvals_list": [{}],
     "approvals_show": [{"approval": "{approval}"}],
     "approve": [{"approval": "{approval}"}],

@@ -175,3 +175,23 @@ async def test_without_a_grammar_no_process_is_started(parser: Parser) -> None:
     assert [(s.name, s.line, s.end_line) for s in found.symbols] == [("One", 1, 3), ("Two", 5, 5)]
     assert await parser.outline(WorkspacePath("a.py"), digest_of(b"\0"), b"\0") is None
     assert await parser.outline(WorkspacePath("a.bin"), digest_of(b"\0"), b"\0") is None
+
+
+async def test_a_text_is_compiled_for_those_who_ask_and_not_twice(parser: Parser) -> None:
+    broken, name = b"def f():\npass\n", WorkspacePath("a.py")  # the grammar takes it
+    plain = await outline(parser, name, broken)
+    assert (plain.errors, plain.compiles) == (0, None)
+    compiled = await parser.outline(name, digest_of(broken), broken, compiled=True)
+    assert compiled is not None
+    assert compiled.compiles is False
+    assert await parser.outline(name, digest_of(broken), broken, compiled=True) is compiled
+    assert await outline(parser, "b.py", broken) is compiled, "it says all that the plain one does"
+
+
+async def test_what_is_remembered_can_be_forgotten(parser: Parser) -> None:
+    first = await outline(parser, "a.py", b"x = 1\n")
+    assert (len(parser.outlines), parser.outlines.held_bytes > 0) == (1, True)
+    parser.outlines.clear()
+    again = await outline(parser, "a.py", b"x = 1\n")
+    assert again == first
+    assert again is not first

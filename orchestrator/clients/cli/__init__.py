@@ -37,6 +37,7 @@ GROUPS = {
     "grants": "What people let agents do without asking again.",
     "conflicts": "Changes that could not be applied.",
     "lease": "Who works where: paths that somebody reserved for a while.",
+    "cache": "What the daemon remembers of contents, and can compute again.",
     "stats": "What the workspace holds, in numbers.",
     "policy": "What agents may do.",
     "journal": "The record of everything, and whether it is intact.",

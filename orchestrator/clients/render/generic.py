@@ -38,6 +38,7 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
 
 EMPTY: dict[type[r.Result], str] = {
+    a.ClearedCaches: "nothing was remembered",
     a.Approvals: "nothing waits for an approval",
     a.Agents: "no agent is known",
     GrantList: "no grant holds",

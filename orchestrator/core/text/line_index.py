@@ -94,6 +94,11 @@ class LineIndex(msgspec.Struct):
     last_ended: bool = True
     """Whether the last byte that was looked through ends a line."""
 
+    @property
+    def held_bytes(self) -> int:
+        """What it takes in memory: two numbers for each block."""
+        return 72 * len(self.before)
+
     @classmethod
     def empty(cls, encoding: Encoding, size: int) -> LineIndex:
         """Of a file of about so many bytes."""

@@ -90,8 +90,21 @@ class LargeTexts:
     def __init__(self, services: Services) -> None:
         self._s = services
         self._known: OrderedDict[WorkspacePath, Known] = OrderedDict()
+        services.caches.add("line indexes", self)
         self._locks: dict[WorkspacePath, anyio.Lock] = {}
         self._counting: set[WorkspacePath] = set()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def held_bytes(self) -> int:
+        """What the indexes take in memory."""
+        return sum(known.index.held_bytes for known in list(self._known.values()))
+
+    def clear(self) -> None:
+        """Forget the indexes; a call that has one goes on with it."""
+        self._known = OrderedDict()
 
     async def passage(self, path: WorkspacePath, version: Signature, wanted: Wanted) -> Passage:
         """Lines of the version of a file that has this signature.
@@ -126,8 +139,8 @@ class LargeTexts:
                 while (found := await to_thread.run_sync(reading)) is None:
                     await anyio.lowlevel.checkpoint()
         except TimeoutError:
-            counted = self._known[path].index.covered if path in self._known else 0
-            raise LinesNotCounted(path, wanted.start, counted, version.size) from None
+            known = self._known.get(path)
+            raise LinesNotCounted(path, wanted.start, known.index.covered if known else 0, version.size) from None
         after = pieces.stat_now().signature
         if after != version:  # what is shown must be what the version had: where it only grew, that is still there
             again = await to_thread.run_sync(reading) if grew(version, after) else None
@@ -244,10 +257,11 @@ class LargeTexts:
         if known is None:
             document = self._sniffed(path, pieces, version.size)
             known = Known(version, LineIndex.empty(document.encoding, version.size), document.eol)
-        self._known[path] = known
-        self._known.move_to_end(path)
-        while len(self._known) > MOST_INDEXES:
-            self._known.popitem(last=False)
+        kept = self._known  # the same to the end of this: all may be forgotten meanwhile
+        kept[path] = known
+        kept.move_to_end(path)
+        while len(kept) > MOST_INDEXES:
+            kept.popitem(last=False)
         return known
 
     @staticmethod

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from orchestrator.api import structure as s
 from orchestrator.api.parameters import Version
 from orchestrator.api.results import Result
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.errors import FileNotFound, escaped
-from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.events.files import HiddenSecret
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.locate_symbol import only_symbol
@@ -25,13 +26,23 @@ from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
 from orchestrator.engine.services import Services
 
-KEPT_FACTS = 500
-"""Contents whose facts are remembered."""
+CACHE_BYTES = 8 * 1024 * 1024
+"""Of answers that are remembered; of what is known of contents a quarter."""
+
+FACTS_BYTES, ENTRY_BYTES = 2_000, 320
+"""What they take: of one content, and of a row of an answer with its texts."""
 
 NOTE_BYTES = 24
 """Of a row beside its symbol: its end, and how many are inside."""
 
 R = TypeVar("R", bound=Result)
+
+_AnswerKey = tuple[s.GetOverview, Seq, Digest, tuple[HiddenSecret, ...], AnswerSpace, int]
+
+
+class _Answer(NamedTuple):
+    overview: s.Overview
+    text: str
 
 
 class Overviewer:
@@ -39,7 +50,9 @@ class Overviewer:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
-        self._facts: OrderedDict[Digest, TextFacts] = OrderedDict()
+        self._facts: BoundedCache[Digest, TextFacts] = BoundedCache(CACHE_BYTES // 4)
+        self._answers: BoundedCache[_AnswerKey, _Answer] = BoundedCache(CACHE_BYTES)
+        services.caches.add("overviews", self._facts, self._answers)
 
     async def get_overview(self, caller: Caller, call: Call, params: s.GetOverview) -> s.Overview:
         path = self._s.paths.file(params.path)
@@ -52,9 +65,23 @@ class Overviewer:
                 warned = (*warned, *more)
             most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
             room = call.room.framed(escaped(path), escaped(path), *warned)
-            answer = self._overview(params, found, changes, _Budget(room, min(params.max_tokens, most)))
-            await note_told(self._s, access, call, found, "\n".join(s.overview_rows(answer)))
+            answer, text = self._answered(params, found, changes, room, min(params.max_tokens, most))
+            await note_told(self._s, access, call, found, text)
         return msgspec.structs.replace(answer, warnings=warned)
+
+    def _answered(
+        self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, room: AnswerSpace, tokens: int
+    ) -> _Answer:
+        """The answer, and its text; made once for a version, what of it is asked and what of it is hidden."""
+        key = params, found.shown.version, found.shown.digest, found.hidden.found, room, tokens
+        known = self._answers.get(key) if params.changed_since is None else None
+        if known is None:
+            answer = self._overview(params, found, changes, _Budget(room, tokens))
+            known = _Answer(answer, "\n".join(s.overview_rows(answer)))
+            if params.changed_since is None:
+                rows = sum(map(_taken, answer.outline)) + len(answer.imports)
+                self._answers.put(key, known, FACTS_BYTES + ENTRY_BYTES * rows + len(known.text))
+        return known
 
     async def _changes(
         self, access: ContentAccess, found: OutlinedFile, since: Version
@@ -73,12 +100,7 @@ class Overviewer:
         return symbol_changes(outline, old.lines, found.outline, found.document.lines), ()
 
     def _facts_of(self, digest: Digest, document: Document) -> TextFacts:
-        facts = self._facts.get(digest)
-        if facts is None:
-            facts = self._facts[digest] = facts_of(document.lines)
-            if len(self._facts) > KEPT_FACTS:
-                self._facts.popitem(last=False)
-        return facts
+        return self._facts.get(digest) or self._facts.put(digest, facts_of(document.lines), FACTS_BYTES)
 
     def _overview(
         self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, budget: _Budget

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import NamedTuple
 
 from orchestrator.api import context as c
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import FileTooLarge, escaped
 from orchestrator.core.ids import Digest, show
@@ -25,8 +25,11 @@ from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import TokenCount
 
-KEPT = 500
-"""Contents whose key lines are remembered."""
+CACHE_BYTES = 4 * 1024 * 1024
+"""Of what is remembered of contents: their key lines, and what plugins said of them."""
+
+FACTS_BYTES, DEFINITION_BYTES = 500, 300
+"""What the key lines of one content take, and each definition among them."""
 
 MOST_CHARACTERS = 160
 """Of one line in a summary."""
@@ -45,7 +48,8 @@ class Summarizer:
 
     def __init__(self, services: Services, observer: Observer, reader: Reader) -> None:
         self._s, self._observer, self._reader = services, observer, reader
-        self._facts: OrderedDict[tuple[str, Digest, str], _Facts] = OrderedDict()
+        self._facts: BoundedCache[tuple[str, Digest, str], _Facts] = BoundedCache(CACHE_BYTES)
+        services.caches.add("summaries", self._facts)
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         """As the profile says, the summary of a file that is too large to be read at once."""
@@ -131,9 +135,7 @@ class Summarizer:
             lines = found.document.lines
             size = await self._s.tokens.count("\n".join(lines), vocabulary)
             facts = _Facts(key_lines(found.outline, lines), size)
-            self._facts[key] = facts
-            if len(self._facts) > KEPT:
-                self._facts.popitem(last=False)
+            self._facts.put(key, facts, FACTS_BYTES + DEFINITION_BYTES * len(facts.key.definitions))
         return facts
 
 
