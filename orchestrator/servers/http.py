@@ -20,6 +20,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from orchestrator.api.framing import MAX_FRAME_BYTES, UNREADABLE, Preamble
+from orchestrator.api.toolsets import DROP_IN, settings_for
 from orchestrator.core import errors as e
 from orchestrator.core.token_bucket import TokenBucket
 from orchestrator.engine.caller import Caller
@@ -29,12 +30,12 @@ from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.http_connections import serve_connections
 from orchestrator.servers.http_sessions import HttpSession, HttpSessions
-from orchestrator.servers.mcp import McpClient, McpHandlers
+from orchestrator.servers.mcp import McpClient
 
 PATH = "/mcp"
 SESSION_HEADER = "orchestrator-session"
 OPTIONS = ("toolset", "structured", "max_answer_bytes")
-"""What the URL may say after a question mark, as the options of `orchestrator mcp`."""
+"""What the URL may say after a question mark, as the options of `orchestrator mcp`; and a toolset's own settings."""
 
 BODY_S = 30.0
 """For the whole body of a request."""
@@ -63,7 +64,7 @@ class HttpServer:
     def __init__(self, engine: Engine, authenticator: Authenticator, dispatcher: Dispatcher) -> None:
         self._engine, self._authenticator, self._dispatcher = engine, authenticator, dispatcher
         self._hosts: frozenset[str] = frozenset()
-        self._sessions = HttpSessions(engine, dispatcher, McpHandlers(dispatcher, _client_of))
+        self._sessions = HttpSessions(engine, dispatcher, _client_of)
         self._strangers = TokenBucket(*STRANGER_CALLS)
         self._agents: OrderedDict[str, TokenBucket] = OrderedDict()
         self._numbers = count()
@@ -122,7 +123,8 @@ class HttpServer:
             body = await _body(receive, size)
             _check_text(body)
             goes_on_s = ABANDONED_S if scope["method"] == "POST" and not _is_modern(headers) else 0
-            await session.manager.handle_request(scope, _again(body, receive, goes_on_s), noting)
+            manager = session.managers[scope[_CLIENT].preamble.toolset in DROP_IN]
+            await manager.handle_request(scope, _again(body, receive, goes_on_s), noting)
         finally:
             session.calls.close(number)
 
@@ -190,11 +192,13 @@ def _preamble(headers: Mapping[str, str], query: bytes) -> Preamble:
     known = label if label.startswith("s-") else None
     said: dict[str, Any] = {"orchestrator": 1, "transport": "mcp", "token": token.strip(), "session": known}
     said |= {"login": f"http:{label}", "client": headers.get("user-agent", "")}
-    options = dict(parse_qsl(query.decode("latin-1")))
+    options: dict[str, Any] = dict(parse_qsl(query.decode("latin-1")))
+    settings = settings_for(options.get("toolset", ""), options)
+    options = {name: value for name, value in options.items() if name not in settings}
     if options.keys() - set(OPTIONS):
-        raise e.HttpRefused(f"the URL takes {', '.join(OPTIONS)} after a question mark, and nothing else")
+        raise e.HttpRefused(f"the URL takes {', '.join(OPTIONS)} after a question mark, and a toolset's settings")
     try:
-        return msgspec.convert(said | options, Preamble, strict=False)
+        return msgspec.convert(said | options | {"settings": settings}, Preamble, strict=False)
     except msgspec.ValidationError as error:
         raise e.HttpRefused(f"an option in the URL: {error}") from error
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from orchestrator.api.framing import MAX_FRAME_BYTES
@@ -18,7 +19,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.servers.dispatch import MAX_OPEN_CALLS, Dispatcher, OpenCalls
-from orchestrator.servers.mcp import McpHandlers
+from orchestrator.servers.mcp import McpClient, McpHandlers
 
 IDLE_US = 30 * 60 * 1_000_000
 """A session without requests for so long ends; its agent can resume it."""
@@ -35,13 +36,13 @@ MOST_OF_PROTOCOL = 64
 class HttpSession:
     """One session, with what MCP keeps between its requests."""
 
-    def __init__(self, caller: Caller, manager: StreamableHTTPSessionManager, calls: OpenCalls) -> None:
-        self.caller, self.manager, self.calls = caller, manager, calls
+    def __init__(self, caller: Caller, managers: Mapping[bool, StreamableHTTPSessionManager], calls: OpenCalls) -> None:
+        self.caller, self.managers, self.calls = caller, managers, calls
         self.requests = self.used_us = 0
         self._over = anyio.Event()
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
-        async with self.manager.run():
+        async with self.managers[False].run(), self.managers[True].run():
             task_status.started()
             await self._over.wait()
 
@@ -54,8 +55,14 @@ class HttpSession:
 class HttpSessions:
     """The open ones: begun by a request, ended after a time without any, or when their agent may not call any more."""
 
-    def __init__(self, engine: Engine, dispatcher: Dispatcher, handlers: McpHandlers) -> None:
-        self._engine, self._dispatcher, self._handlers = engine, dispatcher, handlers
+    def __init__(
+        self, engine: Engine, dispatcher: Dispatcher, client_of: Callable[[ServerRequestContext[Any]], McpClient]
+    ) -> None:
+        self._engine, self._dispatcher = engine, dispatcher
+        self._servers = {
+            stands_in: McpHandlers(dispatcher, client_of, stands_in=stands_in).server for stands_in in (False, True)
+        }
+        """Our own tools, and those that stand in for another server's."""
         self._sessions: dict[SessionId, HttpSession] = {}  # the least recently used first
         self._tasks: TaskGroup | None = None
         self._opening = anyio.Lock()
@@ -102,11 +109,13 @@ class HttpSessions:
 
     async def _begin(self, caller: Caller, client: str) -> HttpSession:
         assert self._tasks is not None
-        server: Any = self._handlers.server
-        manager = StreamableHTTPSessionManager(
-            server, max_request_body_size=MAX_FRAME_BYTES, max_sessions=MOST_OF_PROTOCOL
-        )
-        session = HttpSession(caller, manager, OpenCalls(self._dispatcher))
+        managers = {
+            stands_in: StreamableHTTPSessionManager(
+                server, max_request_body_size=MAX_FRAME_BYTES, max_sessions=MOST_OF_PROTOCOL
+            )
+            for stands_in, server in self._servers.items()
+        }
+        session = HttpSession(caller, managers, OpenCalls(self._dispatcher))
         await self._engine.lifecycle.opened(caller, client)
         await self._tasks.start(session.run)
         return session

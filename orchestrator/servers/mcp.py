@@ -56,8 +56,7 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
     """Until the client ends its side."""
     transport = LineTransport(lines, caller, dispatcher)
     client = McpClient(caller, preamble, lines, transport.gone)
-    instructions = None if preamble.toolset in DROP_IN else INSTRUCTIONS
-    server = McpHandlers(dispatcher, lambda context: client, instructions).server
+    server = McpHandlers(dispatcher, lambda context: client, stands_in=preamble.toolset in DROP_IN).server
     open_calls = OpenCalls(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -80,14 +79,15 @@ class McpHandlers:
         self,
         dispatcher: Dispatcher,
         client_of: Callable[[ServerRequestContext[Any]], McpClient],
-        instructions: str | None = INSTRUCTIONS,
+        *,
+        stands_in: bool,
     ) -> None:
         self._dispatcher, self._client_of, self._elicitor = dispatcher, client_of, Elicitor(dispatcher)
         self._translator = Translator(dispatcher)
         self.server: Server[Any] = Server(
             "orchestrator",
             version=VERSION,
-            instructions=instructions,
+            instructions=None if stands_in else INSTRUCTIONS,  # whose prompts are another server's gets none
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )

@@ -278,6 +278,20 @@ def test_the_url_says_which_tools(tess: HttpCaller) -> None:
     assert core < full
 
 
+def test_another_servers_tools_come_with_its_settings_and_without_our_instructions(
+    hostile: HostileWorkspace, url: str
+) -> None:
+    token = hostile.person.done("agent_add", name="thea", approver=hostile.approver)["token"]
+    thea = HttpCaller(url, token, path="/mcp?toolset=largefile&LARGEFILE_MAX_DIR_ENTRIES=1")
+    assert "conflict" in thea.send(first(), path="/mcp").message["result"]["instructions"]
+    assert "instructions" not in thea.send(first()).message["result"]
+    assert "instructions" not in thea.rpc("server/discover").message["result"]
+    listed = json.loads(thea.tool("list_directory", absolute_dir_path=str(hostile.work))["content"][0]["text"])
+    assert (len(listed["entries"]), listed["truncated"]) == (1, True)
+    refused = thea.send(first(), path="/mcp?toolset=filesystem&LARGEFILE_MAX_DIR_ENTRIES=1")
+    assert (refused.status, refused.refusal["code"]) == (400, "http_refused")
+
+
 def test_a_port_that_another_program_has_is_said(tess: HttpCaller, tmp_path_factory: pytest.TempPathFactory) -> None:
     daemon = RunningDaemon(tmp_path_factory.mktemp("taken"))
     said = daemon.start("--http", str(tess.port))

@@ -14,7 +14,7 @@ from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.dispatch import MAX_OPEN_CALLS, Dispatcher
 from orchestrator.servers.http_sessions import IDLE_US, MOST_OF_AGENT, HttpSessions
-from orchestrator.servers.mcp import McpClient, McpHandlers
+from orchestrator.servers.mcp import McpClient
 from orchestrator.workspace.disk import Disk
 from tests.crash.inside import Inside, living
 
@@ -40,7 +40,7 @@ class Desk:
         self.life, self.clock = life, MovedClock()
         life.services.clock = self.clock
         dispatcher = Dispatcher(life.engine)
-        self.sessions = HttpSessions(life.engine, dispatcher, McpHandlers(dispatcher, _nobody))
+        self.sessions = HttpSessions(life.engine, dispatcher, _nobody)
 
     async def call(self, session: str = "s-1", agent: str = "alice") -> None:
         async with self.sessions.request(caller(session, agent), "test"):
