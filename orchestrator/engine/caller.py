@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import JOURNALLED, ChangeParams, Params, Version
 from orchestrator.core.errors import escaped
-from orchestrator.core.events.base import CallDetails, Origin
+from orchestrator.core.events.base import CallDetails, Event, Origin
 from orchestrator.core.events.sessions import AgentClass, Transport
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace
@@ -71,6 +71,13 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class HeldNote(NamedTuple):
+    """What a call showed, not in the journal yet: another answer is made of it, which may leave it out."""
+
+    origin: Origin
+    event: Event
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One operation with its parameters."""
 
@@ -79,6 +86,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     client_call_id: str | None = None
     started_us: int | None = None  # by the clock's ticks, at its arrival
     room: AnswerSpace = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
+    held: list[HeldNote] | None = None  # takes what it showed, in place of the journal
     details: CallDetails = CallDetails(operation="")
     """What the journal keeps of the call itself; made of the others."""
 

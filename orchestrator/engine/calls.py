@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, show
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.leases import Leases
@@ -193,6 +193,10 @@ class CallService:
         except Aborted:
             return None
         return answer
+
+    async def release(self, held: Sequence[HeldNote]) -> None:
+        """Note what an answer shows that is made of other answers."""
+        await self._s.notes.release(held)
 
     async def note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file; secrets are in neither."""

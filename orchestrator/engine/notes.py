@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
@@ -20,7 +20,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewContents, NewEvent
 
@@ -58,14 +58,23 @@ class Notes:
 
     async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
         """As `note`, in the stream of the caller's session: what an answer showed."""
+        if call is not None and call.held is not None:
+            call.held.extend(HeldNote(caller.origin(call), event) for event in events)
+            return
         await self.note(caller.origin(call), *((f"session:{caller.session}", event) for event in events))
 
     async def note_read(self, caller: Caller, call: Call, event: FileRead) -> None:
         """Note lines that were shown; raises as `append` where a person let them be shown, which must be on record."""
-        if event.approval is None:
+        if event.approval is None or call.held is not None:
             await self.note_shown(caller, call, event)
         else:
             await self.append(caller.origin(call), (f"session:{caller.session}", event))
+
+    async def release(self, held: Sequence[HeldNote]) -> None:
+        """Note what was held, as the answer that is made of it goes out; raises as `note_read`."""
+        for origin, event in held:
+            required = isinstance(event, FileRead) and event.approval is not None
+            await (self.append if required else self.note)(origin, (f"session:{origin.session}", event))
 
     async def note_metadata(self, caller: Caller, call: Call, path: WorkspacePath) -> None:
         """Note that facts about a path were shown, and none of its lines."""

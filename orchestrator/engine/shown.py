@@ -25,7 +25,7 @@ from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.forms.unified import plain_name
 from orchestrator.core.text.regions import merged, united
 from orchestrator.core.text.unified_diff import shown_files
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle
 
@@ -71,7 +71,8 @@ class ShownAnswers:
 
     async def note(self, caller: Caller, call: Call, result: Result) -> None:
         """Append the event of an answer, unless another event of its call says what it showed."""
-        noted = id(call.details.arguments) not in self._unnoted
+        held = call.held or ()
+        noted = id(call.details.arguments) not in self._unnoted or any(n.origin.call is call.details for n in held)
         if noted and not (isinstance(result, ChangeAnswer) and result.status in ("waiting", "conflict")):
             return
         named = _Named()
@@ -88,12 +89,15 @@ class ShownAnswers:
             seen=seen,
             tokens=sum(map(estimate_tokens, named.diffs)),
         )
+        origin = msgspec.structs.replace(caller.origin(call), request_id=None, request_digest=None)  # it may run yet
+        if call.held is not None:
+            call.held.append(HeldNote(origin, event))
+            return
         key, answer = _key(caller, call, event), _digest(event, result)
         if self._goes_on(caller, call, result) or self._last.get(key) == answer:
             return
         if seen:
             await self._lifecycle.begin(caller)
-        origin = msgspec.structs.replace(caller.origin(call), request_id=None, request_digest=None)  # it may run yet
         if await self._s.notes.note(origin, (f"session:{caller.session}", event)):
             self._last[key] = answer
             self._last.move_to_end(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from traceback import clear_frames
 from typing import Any
@@ -19,7 +19,7 @@ from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError, Unauthorised
 from orchestrator.core.system_errors import leaves, refusal_in
 from orchestrator.core.text.answer_space import PROGRAM, UNBOUNDED, AnswerSpace
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -116,24 +116,41 @@ class Dispatcher:
         """The workspace's own path."""
         return self._engine.root
 
+    def parts(self, caller: Caller, room: AnswerSpace) -> tuple[AnswerSpace, AnswerSpace, bool]:
+        """Of an answer, the part for what was asked and the one for notices; and whether any are due."""
+        ample = room.bytes >= PROGRAM.bytes
+        due = ample or self._engine.stale_read_notifier.waits(caller)
+        if ample:
+            return room, room, due
+        most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
+        return room.less(most.bytes, most.lines) if due else room, most, due
+
+    async def release(
+        self, caller: Caller, name: str, held: Sequence[HeldNote], room: AnswerSpace
+    ) -> tuple[Notice, ...]:
+        """Note what an answer shows that is made of other answers, as it goes out; its notices. Raises as `run`."""
+        await self._engine.calls.release(held)
+        return await self._due(caller, name, room)
+
     async def respond(
-        self, caller: Caller, request: Request, lines: LineStream | None = None, room: AnswerSpace = UNBOUNDED
+        self,
+        caller: Caller,
+        request: Request,
+        lines: LineStream | None = None,
+        room: AnswerSpace = UNBOUNDED,
+        held: list[HeldNote] | None = None,
     ) -> tuple[Any, tuple[Notice, ...]]:
         """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
-        An operator's call (status, the journal's upkeep) has none: they wait for the next call about files.
+        An operator's call (status, the journal's upkeep) has none: they wait for the next call about files. Nor has
+        one whose result is `held`: what it showed is noted by `release`, which has the notices.
         """
         OWNER.set(caller.agent)
         known = BY_NAME.get(request.method)
         async with _forgotten(), self._turn(caller, request, lines):
-            if known is not None and known.operator_only:
-                return await self.run(caller, request), ()
-            noticer, own, most = self._engine.stale_read_notifier, room, room
-            ample = room.bytes >= PROGRAM.bytes
-            due = ample or noticer.waits(caller)
-            if not ample:
-                most = AnswerSpace(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
-                own = room.less(most.bytes, most.lines) if due else room
+            if held is not None or (known is not None and known.operator_only):
+                return await self.run(caller, request, room, held), ()
+            own, most, due = self.parts(caller, room)
             try:
                 result = await self.run(caller, request, own)
             except Unauthorised:
@@ -170,7 +187,13 @@ class Dispatcher:
         finally:
             scheduler.end(turn)
 
-    async def run(self, caller: Caller, request: Request, room: AnswerSpace = UNBOUNDED) -> Any:
+    async def run(
+        self,
+        caller: Caller,
+        request: Request,
+        room: AnswerSpace = UNBOUNDED,
+        held: list[HeldNote] | None = None,
+    ) -> Any:
         """Read and call. Raises OrchestratorError only, and what it raises is in the journal."""
         name, call = request.method, None
         started_us = self._engine.ticks_us()
@@ -178,7 +201,12 @@ class Dispatcher:
             operation = operation_named(name)
             parsed = parse_params(operation, request.params)
             call = Call(
-                operation=operation, params=parsed, client_call_id=request.call_id, started_us=started_us, room=room
+                operation=operation,
+                params=parsed,
+                client_call_id=request.call_id,
+                started_us=started_us,
+                room=room,
+                held=held,
             )
             return await self._engine.calls.answer(caller, call)
         except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know

@@ -128,6 +128,7 @@ async def _insert(calls: Calls, params: Insert) -> ToolAnswer:
         answer = await calls.change(o.WRITE_FILE, path=path, content=text, mode="append", request_id=params.request_id)
     else:
         beside = await texts.text_of(calls, path, max(line, 1), max(line, 1))
+        calls.held.clear()  # it is not shown
         own = beside.text.removesuffix("\n")
         given = text.removesuffix("\n")
         change = {

@@ -104,7 +104,9 @@ async def found(calls: Calls, path: str, glob: str, *, recursive: bool) -> Async
             return
 
 
-async def change_diff(calls: Calls, answer: ChangeAnswer, around: int = 3) -> tuple[str, list[str]]:
+async def change_diff(
+    calls: Calls, answer: ChangeAnswer, around: int = 3, *, room: AnswerSpace | None = None
+) -> tuple[str, list[str]]:
     """The lines that a change made different. That it can't be shown does not undo the change."""
     before = answer.paths[0].before if answer.paths else None
     if answer.status == "preview" or before is None:
@@ -112,6 +114,7 @@ async def change_diff(calls: Calls, answer: ChangeAnswer, around: int = 3) -> tu
     try:
         shown = await calls.make(
             GET_DIFF,
+            room=room,
             path=answer.paths[0].path,
             to=answer.paths[0].after,
             context_lines=around,

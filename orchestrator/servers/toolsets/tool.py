@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, TypeVar
 
 import mcp_types as types
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from orchestrator.api.framing import Request
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.parameters import OPERATOR_ONLY
-from orchestrator.api.results import ChangeAnswer, Notice, Result
+from orchestrator.api.results import ChangeAnswer, Result
 from orchestrator.core.errors import OrchestratorError, PathAbsolute, UnknownOperation, escaped
+from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.text.answer_space import AnswerSpace
+from orchestrator.engine.caller import HeldNote
 
 R = TypeVar("R", bound=Result)
 C = TypeVar("C", bound=ChangeAnswer)
@@ -28,7 +31,7 @@ OwnRequestId = Annotated[
 
 _ENCODER = msgspec.json.Encoder()
 
-Respond = Callable[[Request, AnswerSpace], Awaitable[tuple[Any, tuple[Notice, ...]]]]
+Respond = Callable[[Request, AnswerSpace, list[HeldNote]], Awaitable[Any]]
 """Carries out one call of the catalogue. Raises OrchestratorError."""
 
 
@@ -71,24 +74,34 @@ class Calls:
         call_id: str | None,
         settings: Mapping[str, str],
     ) -> None:
-        self.root, self.session, self.room, self.notices = root, session, room, list[Notice]()
+        self.root, self.session, self.room = root, session, room
+        self.held = list[HeldNote]()
+        """What the answers of these calls showed; it is noted if the tool's own answer goes out."""
         self._respond, self._call_id, self.settings = respond, call_id, settings
 
     async def make(self, operation: Operation[..., Any, R], *, room: AnswerSpace | None = None, **params: Any) -> R:
         """Call an operation. Raises OrchestratorError; a refusal is in the journal by then."""
         given = {name.removesuffix("_"): value for name, value in params.items() if value is not None}
         request = Request(method=operation.name, params=msgspec.Raw(_ENCODER.encode(given)), call_id=self._call_id)
-        answer, notices = await self._respond(request, self.room if room is None else room)
-        self.notices += notices
-        found: R = answer
-        return found
+        answer: R = await self._respond(request, self.room if room is None else room, self.held)
+        return answer
 
     async def change(self, operation: Operation[..., Any, C], **params: Any) -> C:
         """Call an operation that changes something. Raises NotDone unless the change is made, or previewed."""
+        before = len(self.held)
         answer = await self.make(operation, **params)
+        if answer.status == "applied":
+            del self.held[before:]  # no tool shows the diff of this answer
         if answer.success:
             return answer
         raise NotDone(answer)
+
+    def shortened(self, paths: Collection[str]) -> None:
+        """Of these files the tool does not show every line of a search whole: none of it counts as seen."""
+        for at, note in enumerate(self.held):
+            if isinstance(note.event, ContentSearched):
+                cut = tuple(replace(seen, cut=seen.cut or seen.path in paths) for seen in note.event.seen)
+                self.held[at] = note._replace(event=replace(note.event, seen=cut))
 
     def absolute(self, raw: str) -> str:
         """A path as clients of other servers write it, made absolute; `~` is the home folder.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,13 @@ from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, OrchestratorError
+from orchestrator.core.events.files import AnswerShown
 from orchestrator.core.text.answer_space import AnswerSpace
-from orchestrator.engine.caller import Caller
+from orchestrator.engine.caller import Caller, HeldNote
 from orchestrator.servers.blocks import fenced, notices_block
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.toolsets.drop_in import DROP_IN
-from orchestrator.servers.toolsets.tool import Calls, NotDone, ToolAnswer, ToolsetEntry
+from orchestrator.servers.toolsets.tool import Calls, NotDone, ToolAnswer
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -57,56 +58,56 @@ class Translator:
         """Carry out a call of a tool."""
         entry = DROP_IN[preamble.toolset]
         name, given = entry.aliases(params.name, params.arguments or {})
+        room, for_notices, _ = self._dispatcher.parts(caller, room)
 
-        async def respond(request: Request, room: AnswerSpace) -> Answered:
-            plain = partial(self._dispatcher.respond, caller, lines=lines, room=room)
-            if not BY_NAME[request.method].writes:
-                return await plain(request)
-            answered = await ask(request, plain)
+        async def respond(request: Request, room: AnswerSpace, held: list[HeldNote]) -> Any:
+            plain = partial(self._dispatcher.respond, caller, lines=lines, room=room, held=held)
+            answered = await (ask(request, plain) if BY_NAME[request.method].writes else plain(request))
             if isinstance(answered, types.InputRequiredResult):
                 raise InputNeeded(answered)
-            return answered
+            return answered[0]
 
         calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings)
+        held: Sequence[HeldNote] = ()
         try:
             tool = entry.named(name)
             self._dispatcher.check_switched_on(caller, name)
             answer = await tool.run(calls, parse_params(tool, msgspec.Raw(_ENCODER.encode(given))))
-            result = _result(answer, tuple(calls.notices))
-            texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
+            texts = _texts(answer)
             if not room.holds(*texts):
                 raise AnswerTooLarge(name, size=sum(map(len, texts)), most=room.bytes)
+            held = calls.held
         except InputNeeded as needed:
             return needed.result
         except NotDone as not_done:
-            blocks = [not_done.text, *_lines(not_done.answer.shown)]
-            return types.CallToolResult(content=[types.TextContent(text=text) for text in blocks], is_error=True)
+            answer = ToolAnswer(not_done.text, shown=not_done.answer.shown, failed=True)
+            held = [_without_lines(note) for note in calls.held if isinstance(note.event, AnswerShown)]
         except OrchestratorError as error:
             if not error.journalled:
                 await self._dispatcher.refuse(caller, name, error)
-            return _refused(entry, error, calls)
-        return result
+            answer = ToolAnswer(entry.refused(error, calls.root), shown=error.shown, failed=True)
+        return _result(answer, await self._dispatcher.release(caller, name, held, for_notices))
+
+
+def _without_lines(note: HeldNote) -> HeldNote:
+    return note._replace(event=msgspec.structs.replace(note.event, seen=()))
+
+
+def _texts(answer: ToolAnswer) -> list[str]:
+    return [*([] if answer.text is None else [answer.text]), *answer.notes, *_lines(answer.shown)]
 
 
 def _result(answer: ToolAnswer, notices: tuple[Notice, ...]) -> types.CallToolResult:
     """Our own words stand behind the other server's, in blocks of their own, and in its typed text."""
-    notes = [*answer.notes, *_lines(answer.shown), *([notices_block(notices)] if notices else [])]
-    texts = ([] if answer.text is None else [answer.text]) + notes
+    texts = [*_texts(answer), *([notices_block(notices)] if notices else [])]
     structured = answer.structured
-    if structured is not None and notes and isinstance(structured.get("content"), str):
-        structured = {**structured, "content": "\n\n".join((structured["content"], *notes))}
+    if structured is not None and isinstance(structured.get("content"), str):
+        structured = {**structured, "content": "\n\n".join(texts)}
     return types.CallToolResult(
         content=[*answer.blocks, *(types.TextContent(text=text) for text in texts)],
         structured_content=structured,
         is_error=answer.failed,
     )
-
-
-def _refused(entry: ToolsetEntry, error: OrchestratorError, calls: Calls) -> types.CallToolResult:
-    texts = [entry.refused(error, calls.root), *_lines(error.shown)]
-    notices = (*calls.notices, *error.notices)
-    texts += [notices_block(notices)] if notices else []
-    return types.CallToolResult(content=[types.TextContent(text=text) for text in texts], is_error=True)
 
 
 def _lines(shown: str | None) -> list[str]:

@@ -17,7 +17,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.largefile import params as p
-from orchestrator.servers.toolsets.largefile.answers import answer
+from orchestrator.servers.toolsets.largefile.answers import answer, half
 from orchestrator.servers.toolsets.largefile.settings import Settings, settings_of
 from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
 
@@ -47,7 +47,7 @@ async def edit(calls: Calls, params: p.Edit) -> ToolAnswer:
     except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
         failed = _failed(error, len(sent), settings)
         return answer(_single(failed, changes[0].search) if single else failed, shown=error.shown)
-    diff, cut = await texts.change_diff(calls, done)
+    diff, cut = await texts.change_diff(calls, done, room=half(calls))
     said = _applied(done, len(sent), _indented(diff))
     notes = (*done.warnings, *cut)
     if done.status == "preview" and done.would_be != "applied":

@@ -197,6 +197,7 @@ async def read_enclosing(calls: Calls, params: p.ReadEnclosing) -> ToolAnswer:
     if shown.symbol is not None:
         said = {**_shown(shown, "enclosing"), "enclosing_symbol": shown.symbol}
         return answer(said, *texts.cut_note(shown, end=shown.end))
+    calls.held.clear()  # other lines are shown
     total = shown.total_lines if shown.total_lines is not None else params.line + params.context_lines
     start = max(1, min(params.line - params.context_lines // 2, total - params.context_lines + 1))
     end = min(total, start + params.context_lines - 1)

@@ -7,10 +7,17 @@ from typing import Any
 from orchestrator.api.operations import SEARCH_CONTENT
 from orchestrator.api.results import Hit, SearchResult
 from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.text.answer_space import json_size
 from orchestrator.servers.toolsets.largefile import params as p
 from orchestrator.servers.toolsets.largefile.answers import answer, directory, half
 from orchestrator.servers.toolsets.largefile.settings import settings_of
 from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
+
+FRAME_BYTES = 1_500
+"""Of an answer beside its matches: what was asked for, and notes."""
+
+MOST_EDITS = 3
+"""Typos of a match, as far as searches are complete."""
 
 NO_FUZZY = "[not searched with typos: {why}]"
 
@@ -39,11 +46,16 @@ async def search(calls: Calls, params: p.Search) -> ToolAnswer:
     }
     if params.count_only:
         return answer({"count": found.total, **about}, *notes)
-    results = [_match(hit, most) for hit in found.hits]
-    for row, hit in zip(results, found.hits, strict=True):
-        row["submatches"] = [{"start": part.start, "end": part.end} for part in hit.submatches]
-        row["semantic_context"] = hit.context or f"Line {hit.line}"
-    return answer({"results": results, "total_matches": found.total, **about}, *notes)
+    rows = [
+        {
+            **_match(hit, most),
+            "submatches": [{"start": part.start, "end": part.end} for part in hit.submatches],
+            "semantic_context": hit.context or f"Line {hit.line}",
+        }
+        for hit in found.hits
+    ]
+    results, cut = _fitting(calls, found, rows)
+    return answer({"results": results, "total_matches": found.total, **about}, *notes, *cut)
 
 
 async def search_directory(calls: Calls, params: p.SearchDirectory) -> ToolAnswer:
@@ -64,39 +76,46 @@ async def search_directory(calls: Calls, params: p.SearchDirectory) -> ToolAnswe
         context_lines=params.context_lines,
         max_results=most,
     )
+    rows, cut = _fitting(calls, found, [_match(hit, settings.truncate_length) for hit in found.hits])
     by_file = dict[str, list[dict[str, Any]]]()
-    for hit in found.hits:
-        name = calls.below(path, hit.path)
-        by_file.setdefault(name, []).append(_match(hit, settings.truncate_length))
+    for hit, row in zip(found.hits, rows, strict=False):
+        by_file.setdefault(calls.below(path, hit.path), []).append(row)
+    truncated = found.truncated or bool(cut)
     return answer(
         {
             "path": path,
             "pattern": params.pattern,
             "include_pattern": params.include_pattern,
-            "total_matches": len(found.hits),
+            "total_matches": len(rows),
             "files_searched": found.files_searched,
             "files_with_matches": len(by_file),
-            "truncated": found.truncated,
-            "truncated_at": list(by_file)[-1] if found.truncated and by_file else None,
+            "truncated": truncated,
+            "truncated_at": list(by_file)[-1] if truncated and by_file else None,
             "results": [{"file": name, "matches": matches} for name, matches in by_file.items()],
         },
         *notes,
+        *cut,
     )
 
 
 async def first_match(calls: Calls, path: str, pattern: str) -> Hit:
-    """The best match of a text in a file. Raises ParameterInvalid where there is none."""
-    found, _ = await _found(
-        calls, fuzzy=True, regex=False, path=path, pattern=pattern, case_sensitive=False, context_lines=0, max_results=1
-    )
-    if not found.hits:
-        raise ParameterInvalid("pattern", f"Pattern '{pattern}' not found in file. Try a different search term")
-    return found.hits[0]
+    """The best match of a text in a file, the first of equals. Raises ParameterInvalid where there is none."""
+    for fuzzy in (False, True):
+        found, _ = await _found(
+            calls, fuzzy=fuzzy, regex=False, path=path, pattern=pattern, case_sensitive=False, context_lines=0
+        )
+        calls.held.clear()  # the match is not shown here
+        if found.hits:
+            return max(found.hits, key=lambda hit: hit.score)
+    raise ParameterInvalid("pattern", f"Pattern '{pattern}' not found in file. Try a different search term")
 
 
 async def _found(calls: Calls, *, fuzzy: bool, regex: bool, **params: Any) -> tuple[SearchResult, list[str]]:
     """What a search finds; exact alone where the pattern can't be looked for with typos."""
-    mode = "regex" if regex else "fuzzy" if fuzzy and not params.get("invert") else "exact"
+    edits = min(MOST_EDITS, int(len(params["pattern"]) * (1 - settings_of(calls.settings).fuzzy_threshold)))
+    mode = "regex" if regex else "fuzzy" if fuzzy and edits > 0 and not params.get("invert") else "exact"
+    if mode == "fuzzy":
+        params["max_edits"] = edits
     if not params.get("count_only"):
         params["semantic_context"] = True
     notes = list[str]()
@@ -106,10 +125,22 @@ async def _found(calls: Calls, *, fuzzy: bool, regex: bool, **params: Any) -> tu
         if mode != "fuzzy":
             raise
         notes.append(NO_FUZZY.format(why=error.message))
-        found = await calls.make(SEARCH_CONTENT, room=half(calls), mode="exact", **params)
+        found = await calls.make(SEARCH_CONTENT, room=half(calls), mode="exact", **params | {"max_edits": None})
     if found.partial:
         notes.append("[not every file could be searched]")
     return found, [*notes, *found.warnings]
+
+
+def _fitting(
+    calls: Calls, found: SearchResult, rows: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The first of the matches for which the answer has room; lines that it does not show whole are not seen."""
+    room = calls.room.less(FRAME_BYTES)
+    fits = room.first(((json_size(row) + json_size(hit.path), 1) for row, hit in zip(rows, found.hits, strict=True)))
+    calls.shortened({hit.path for hit, row in zip(found.hits, rows, strict=True) if row["truncated"]})
+    calls.shortened({hit.path for hit in found.hits[fits:]})
+    note = f"[cut: {fits} of {len(rows)} matches are shown; search for less, or send less context_lines]"
+    return rows[:fits], (note,) if fits < len(rows) else ()
 
 
 def _match(hit: Hit, most: int) -> dict[str, Any]:

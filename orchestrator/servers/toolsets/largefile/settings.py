@@ -15,6 +15,7 @@ PREFIX = SETTINGS["largefile"]
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Those that mean something here. Thresholds of memory and the folder of backups are the daemon's own affair."""
 
+    fuzzy_threshold: float = 0.8
     truncate_length: int = 500
     max_backups: int = 10
     max_batch_changes: int = 50
