@@ -17,6 +17,7 @@ from orchestrator.api.operations import toolset
 from orchestrator.api.parameters import OPERATOR_ONLY
 from orchestrator.api.toolsets import Toolset
 from orchestrator.servers.toolsets.drop_in import DROP_IN
+from orchestrator.servers.toolsets.tool import Tool
 
 INSTRUCTIONS = (
     "Files of this workspace are read and changed through these tools; every act is journalled and every change can be "
@@ -44,7 +45,26 @@ def tools(name: Toolset, *, structured: bool, reviewer: bool) -> tuple[types.Too
             output_schema=_output_schema(operation.result) if structured else None,
             annotations=_annotations(operation),
         )
+        if not isinstance(operation, Tool)
+        else _stand_in(operation)
         for operation in operations_of(name, reviewer=reviewer)
+    )
+
+
+def _stand_in(tool: Tool) -> types.Tool:
+    """As the other server lists it, in our words."""
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.summary,
+        input_schema=input_schema(tool.struct),
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=not tool.writes,
+            destructive_hint=tool.destructive if tool.writes else None,
+            idempotent_hint=tool.idempotent if tool.writes else None,
+            open_world_hint=False,
+        ),
     )
 
 

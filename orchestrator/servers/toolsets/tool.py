@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -30,6 +31,7 @@ OwnRequestId = Annotated[
 """Our transport gives one to each change, so that it is made once; the other server's tools have none."""
 
 _ENCODER = msgspec.json.Encoder()
+_WORD = re.compile(r"[a-z]+ ")
 
 Respond = Callable[[Request, AnswerSpace, list[HeldNote]], Awaitable[Any]]
 """Carries out one call of the catalogue. Raises OrchestratorError."""
@@ -130,7 +132,9 @@ class Tool(Operation[..., Any, Any], frozen=True, kw_only=True):
 
     run: Run
     uses: tuple[AnyOperation, ...]
+    title: str | None = None
     idempotent: bool = False
+    output_schema: dict[str, Any] | None = None
 
 
 class ToolsetEntry(msgspec.Struct, frozen=True, eq=False):
@@ -156,5 +160,7 @@ class ToolsetEntry(msgspec.Struct, frozen=True, eq=False):
 
 def sentence(error: OrchestratorError) -> str:
     """A refusal in words, with what to do next."""
-    message = error.message[:1].upper() + error.message[1:]
+    message = error.message
+    if _WORD.match(message) and not message.startswith(str(error.details.get("path") or "\0")):  # no name begins it
+        message = message[:1].upper() + message[1:]
     return f"{message.rstrip('.')}. {error.hint}".rstrip() if error.hint else message

@@ -2,7 +2,8 @@
 
     python -m tests.end_to_end.toolsets.original_answers NAME VERSION COMMAND…
 
-records NAME.json anew: COMMAND starts the original over stdio, `{root}` in it becomes the folder that it serves.
+records NAME.json anew: COMMAND starts the original over stdio, `{root}` in it becomes the folder that it serves
+(`env LARGEFILE_BACKUP_DIR={root}/.backups largefile-mcp`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import anyio
 from mcp import Client, StdioServerParameters
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 FOLDER = Path(__file__).parent / "originals"
 ROOT = "{root}"
@@ -32,6 +33,7 @@ FILES = {
     "docs/size.bin": "x" * 2000,
     ".hidden/kept.txt": "kept\n",
     "umlauts.txt": "äöü\nσπ\n",
+    "windows.txt": "a\r\nb\r\n",
 }
 
 
@@ -41,14 +43,14 @@ class Step(NamedTuple):
     name: str
     tool: str
     arguments: dict[str, Any]
-    same: Literal["text", "lines", "tree", "start"] | str = "text"
+    same: Literal["text", "lines", "tree", "start", "begins"] | str = "text"
 
 
 def lay_out(root: Path) -> None:
     """The files that the calls are about."""
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+        (root / path).write_text(text, encoding="utf-8", newline="")
 
 
 async def answers(client: Client, root: Path, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
@@ -76,9 +78,24 @@ def _with_word(value: Any, root: str) -> Any:
 
 
 async def tools_of(client: Client) -> dict[str, Any]:
-    """Names, and of each parameter its type, its words and its default."""
+    """What is listed of each but the words: parameters with types and defaults, title, hints, and typed answers."""
     listed = (await client.list_tools()).tools
-    return {tool.name: shape(tool.input_schema) for tool in listed}
+    return {
+        tool.name: {
+            **shape(tool.input_schema),
+            "title": tool.title,
+            "hints": _hints(tool.annotations or ToolAnnotations()),
+            "answers": shape(tool.output_schema) if tool.output_schema else None,
+        }
+        for tool in listed
+    }
+
+
+def _hints(given: ToolAnnotations) -> list[str]:
+    """What they come to: of a tool that only reads nothing else is meant."""
+    if given.read_only_hint:
+        return ["reads"]
+    return [*(["destroys"] if given.destructive_hint else []), *(["may be repeated"] if given.idempotent_hint else [])]
 
 
 def shape(schema: dict[str, Any]) -> dict[str, Any]:

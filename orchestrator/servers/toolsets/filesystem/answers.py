@@ -22,8 +22,10 @@ def refused(error: OrchestratorError, root: str) -> str:
             return f"Access denied - {sentence(error)}"
         case "not_found":
             return f"ENOENT: no such file or directory, open '{absolute}'"
-        case "search_not_found":
-            return f"Could not find exact match for edit: {sentence(error)}"
+        case "not_a_file":
+            return "EISDIR: illegal operation on a directory, read"
+        case "not_a_directory":
+            return f"ENOTDIR: not a directory, scandir '{absolute}'"
         case "already_exists":
             return f"Destination already exists: {absolute}"
         case _:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from orchestrator.api.operations import CREATE_DIRECTORY, EDIT_FILE, MOVE_FILE, WRITE_FILE
+from orchestrator.core.errors import SearchNotFound
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.filesystem import params as p
 from orchestrator.servers.toolsets.filesystem.answers import said
-from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
+from orchestrator.servers.toolsets.tool import Calls, ToolAnswer, sentence
 
 DIFF_CONTEXT = 4
 """Lines around each change, as its diffs have them."""
@@ -25,9 +26,14 @@ async def edit(calls: Calls, params: p.Edit) -> ToolAnswer:
     """Passages of a file, or the diff that they would make."""
     path = calls.absolute(params.path)
     changes = [{"search": edit.old_text, "replace": edit.new_text} for edit in params.edits]
-    answer = await calls.change(
-        EDIT_FILE, path=path, changes=changes, preview=params.dry_run, request_id=params.request_id
-    )
+    try:
+        answer = await calls.change(
+            EDIT_FILE, path=path, changes=changes, preview=params.dry_run, request_id=params.request_id
+        )
+    except SearchNotFound as error:
+        missed = params.edits[error.details.get("change", 0)].old_text
+        text = f"Could not find exact match for edit:\n{missed}\n\n{sentence(error)}"
+        return ToolAnswer(text, shown=error.shown, failed=True)
     notes = list(answer.warnings)
     if answer.status == "preview" and answer.would_be != "applied":
         notes.append(f"[sent without dryRun, this would be: {answer.would_be}]")
@@ -49,6 +55,8 @@ async def make_directory(calls: Calls, params: p.MakeDirectory) -> ToolAnswer:
     """A directory with those above it."""
     path = calls.absolute(params.path)
     present = await texts.facts(calls, path)
+    if present.exists and present.type != "DirectoryEntry":
+        return ToolAnswer(f"EEXIST: file already exists, mkdir '{path}'", failed=True)
     if present.type != "DirectoryEntry":
         await calls.change(CREATE_DIRECTORY, path=path, request_id=params.request_id)
     return said(f"Successfully created directory {params.path}")

@@ -12,18 +12,38 @@ from orchestrator.servers.toolsets.filesystem import params as p
 from orchestrator.servers.toolsets.filesystem.answers import refused
 from orchestrator.servers.toolsets.tool import Tool, ToolsetEntry
 
+TEXT = {"type": "object", "properties": {"content": {"type": "string"}}, "required": ["content"]}
+_BLOCK = {"type": {"type": "string", "enum": ["image"]}, "data": {"type": "string"}, "mimeType": {"type": "string"}}
+_BLOCKS = {"type": "array", "items": {"type": "object", "properties": _BLOCK, "required": list(_BLOCK)}}
+IMAGES = {"type": "object", "properties": {"content": _BLOCKS}, "required": ["content"]}
+
 
 def _tool(name: str, params: type[Params], summary: str, run: Any, *uses: Any, **more: Any) -> Tool:
-    return Tool(name, params, Result, summary, run=run, uses=uses, **more)
+    title = name.replace("_", " ").title().replace(" With ", " with ")
+    return Tool(name, params, Result, summary, run=run, uses=uses, **{"title": title, "output_schema": TEXT, **more})
 
 
 _READS = "Read a text file: all of it, its first lines (head) or its last ones (tail)."
 
 FILESYSTEM = ToolsetEntry(
     (
-        _tool("read_file", p.ReadText, f"{_READS} Deprecated: use read_text_file.", reads.read, o.READ_FILE),
+        _tool(
+            "read_file",
+            p.ReadText,
+            f"{_READS} Deprecated: use read_text_file.",
+            reads.read,
+            o.READ_FILE,
+            title="Read File (Deprecated)",
+        ),
         _tool("read_text_file", p.ReadText, _READS, reads.read, o.READ_FILE),
-        _tool("read_media_file", p.OnePath, "Read an image or audio file.", reads.read_media, o.READ_FILE),
+        _tool(
+            "read_media_file",
+            p.OnePath,
+            "Read an image.",
+            reads.read_media,
+            o.READ_FILE,
+            output_schema=IMAGES,
+        ),
         _tool("read_multiple_files", p.ReadMany, "Read several text files at once.", reads.read_many, o.READ_FILE),
         _tool(
             "write_file",
@@ -33,6 +53,7 @@ FILESYSTEM = ToolsetEntry(
             o.WRITE_FILE,
             writes=True,
             destructive=True,
+            idempotent=True,
         ),
         _tool(
             "edit_file",
@@ -50,6 +71,7 @@ FILESYSTEM = ToolsetEntry(
             edits.make_directory,
             o.CREATE_DIRECTORY,
             writes=True,
+            idempotent=True,
         ),
         _tool(
             "list_directory",
@@ -73,6 +95,7 @@ FILESYSTEM = ToolsetEntry(
             edits.move,
             o.MOVE_FILE,
             writes=True,
+            destructive=True,
         ),
         _tool(
             "search_files",

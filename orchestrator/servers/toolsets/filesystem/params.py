@@ -13,13 +13,17 @@ PathGiven = Annotated[p.AnyPath, Meta(description="Path of a file or directory."
 Patterns = Annotated[tuple[p.GlobText, ...], Meta(description="Globs of what to leave out.", max_length=p.MOST_ENTRIES)]
 
 
+Lines = Annotated[int, Meta(ge=0, le=p.FAR)]
+"""0 is as good as none: some models send every parameter."""
+
+
 class OnePath(p.Params, frozen=True):
     path: PathGiven
 
 
 class ReadText(OnePath, frozen=True):
-    tail: Annotated[p.Count | None, Meta(description="Only the last N lines.")] = None
-    head: Annotated[p.Count | None, Meta(description="Only the first N lines.")] = None
+    tail: Annotated[Lines | None, Meta(description="Only the last N lines.")] = None
+    head: Annotated[Lines | None, Meta(description="Only the first N lines.")] = None
     start: Annotated[p.Count, Meta(description="First line, to read on where an answer was cut.")] = 1
 
 

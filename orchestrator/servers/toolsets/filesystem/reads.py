@@ -7,7 +7,7 @@ from base64 import b64encode
 import mcp_types as types
 
 from orchestrator.api.operations import READ_FILE
-from orchestrator.core.errors import NotAvailable, OrchestratorError, ParameterInvalid
+from orchestrator.core.errors import NotAFile, NotAvailable, OrchestratorError, ParameterInvalid
 from orchestrator.core.text.answer_space import size
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.filesystem import params as p
@@ -17,10 +17,10 @@ from orchestrator.servers.toolsets.tool import Calls, ToolAnswer
 
 async def read(calls: Calls, params: p.ReadText) -> ToolAnswer:
     """A file, its first lines or its last ones."""
-    path, start, end = calls.absolute(params.path), params.start, params.head
-    if params.head is not None and params.tail is not None:
+    path, start, end = calls.absolute(params.path), params.start, params.head or None
+    if end and params.tail:
         raise ParameterInvalid("head", "cannot be given together with tail")
-    if params.tail is not None:
+    if params.tail:
         start = -params.tail
     elif end is not None:
         end += start - 1
@@ -54,6 +54,8 @@ async def read_media(calls: Calls, params: p.OnePath) -> ToolAnswer:
     """An image."""
     path = calls.absolute(params.path)
     known = await texts.facts(calls, path)
+    if known.type == "DirectoryEntry":
+        raise NotAFile(path, "it is a directory")
     text = known.exists and not known.is_binary  # nothing of it is read: its lines would count as seen
     shown = None if text else await calls.make(READ_FILE, path=path, line_numbers=False, delta=False)
     if shown is None or shown.image is None:
