@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -41,6 +42,9 @@ LIMIT_S = 60.0
 ARGUMENT_BYTES = 1_500_000
 """Of names in one run; systems take 2 MB, with the environment."""
 
+FILES_OF_FOLDER = 5
+"""Fewer go by their names."""
+
 OLDEST = (13, 0, 0)
 
 BLOCK_BYTES = 256 * 1024
@@ -50,7 +54,7 @@ ROWS_OF_LINE = 10
 
 _HANDLES = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _COMMON = ("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--color=never")
-_OPTIONS = (*_COMMON, "--no-mmap", "--files-with-matches", "--null")
+_OPTIONS = (*_COMMON, "--no-mmap", "--max-depth=1", "--files-with-matches", "--null")
 _WITHIN = (*_COMMON, "--no-messages", "--no-filename", "--no-heading")
 _PLACES = ("--line-number", "--byte-offset", "--only-matching", "--replace=")
 _VERSION = re.compile(rb"ripgrep (\d+)\.(\d+)\.(\d+)")
@@ -76,14 +80,15 @@ class Ripgrep:
         if program is None:
             return list(paths)
         asked = [f"--regexp={expression}" for expression in expressions]
-        found = list[WorkspacePath]()
-        for some in _chunks(paths):
-            names = [_argument(path) for path in some]
+        fitting, named = set[str](), await to_thread.run_sync(_named, self._folder, paths)
+        for names in _chunks([*named]):
             command = [program, *_OPTIONS, *(["--multiline"] if multiline else []), *asked, "--", *names]
             async with self._turns.taken(OWNER.get()):
-                fitting = await self._run(command)
-            found += some if fitting is None else (path for path in some if _argument(path) in fitting)
-        return found
+                found, unread = await self._run(command) or ((), names)
+            fitting.update(found)
+            for name in unread:
+                fitting.update(named.get(name, (name,)))
+        return [path for path in paths if _argument(path) in fitting]
 
     async def offsets(
         self, expressions: Sequence[str], file: FilePieces, *, multiline: bool, most: int
@@ -132,8 +137,11 @@ class Ripgrep:
                     self.health = f"off: {best} does not run, or is older than ripgrep {OLDEST[0]}"
         return self._program
 
-    async def _run(self, command: list[str]) -> frozenset[str] | None:
-        """The names that it gave; None where it failed. Its process is ended if the caller is cancelled."""
+    async def _run(self, command: list[str]) -> tuple[list[str], list[str]] | None:
+        """The names that it gave, and of what it could not read; None where it failed.
+
+        Its process is ended if the caller is cancelled.
+        """
         process = await self._started(command)
         if process is None:
             return None
@@ -142,7 +150,7 @@ class Ripgrep:
         if process.returncode not in (0, 1, 2) or unread is None:
             self._log.warning("ripgrep failed", code=process.returncode, error=os.fsdecode(errors)[:500])
             return None
-        return frozenset((*os.fsdecode(out).split("\0"), *unread))
+        return os.fsdecode(out).split("\0"), unread
 
 
 async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T:
@@ -206,14 +214,41 @@ def _unread(errors: str) -> list[str] | None:
     return [one["path"] for one in found if one] if all(found) else None
 
 
-def _chunks(paths: Sequence[WorkspacePath]) -> Iterator[list[WorkspacePath]]:
-    some, taken = list[WorkspacePath](), 0
+def _named(root: str, paths: Sequence[WorkspacePath]) -> dict[str, list[str]]:
+    """What it is to look into, and the names of files for which each stands.
+
+    A folder of whose files all are asked for goes as one name: it lists them in a third less time than it takes them.
+    """
+    files, named = defaultdict[str, list[WorkspacePath]](list), dict[str, list[str]]()
     for path in paths:
-        taken += len(os.fsencode(path)) + 9  # and its pointer
+        files[path.rpartition("/")[0]].append(path)
+    for folder, its in files.items():
+        names = [_argument(path) for path in its]
+        if len(its) >= FILES_OF_FOLDER and folder not in ("", "-") and _is_all(f"{root}/{folder}", its):
+            named[folder] = names
+        else:
+            named |= {name: [name] for name in names}
+    return named
+
+
+def _is_all(folder: str, paths: Sequence[WorkspacePath]) -> bool:
+    """Whether a folder holds these files, and beside them only folders."""
+    names = {path.rpartition("/")[2] for path in paths}
+    try:
+        with os.scandir(folder) as entries:
+            return all(entry.name in names or entry.is_dir(follow_symlinks=False) for entry in entries)
+    except OSError:
+        return False
+
+
+def _chunks(names: Sequence[str]) -> Iterator[list[str]]:
+    some, taken = list[str](), 0
+    for name in names:
+        taken += len(os.fsencode(name)) + 9  # and its pointer
         if taken > ARGUMENT_BYTES:
             yield some
-            some, taken = [], len(path) + 9
-        some.append(path)
+            some, taken = [], len(name) + 9
+        some.append(name)
     if some:
         yield some
 

@@ -187,3 +187,59 @@ async def test_a_cancelled_search_ends_its_process(tmp_path: Path) -> None:
         os.close(handle)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Ripgrep]:
+    """Three folders of six files each, one in the other."""
+    for folder in ("all", "all/below", "part", "-"):
+        (tmp_path / folder).mkdir()
+        for number in range(6):
+            (tmp_path / folder / f"{number}.txt").write_bytes(b"foo\n")
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    yield Ripgrep(str(tmp_path), handle)
+    os.close(handle)
+
+
+def test_of_whole_folders_only_what_was_asked_for_is_chosen(folders: Ripgrep, tmp_path: Path) -> None:
+    asked = {WorkspacePath(f"{folder}/{number}.txt"): b"" for folder in ("all", "part", "-") for number in range(6)}
+    del asked[WorkspacePath("part/3.txt")]
+    assert chosen(folders, Pattern("foo"), asked) == asked.keys()
+    assert chosen(folders, Pattern("bar"), asked) == set()
+    below = {WorkspacePath(f"all/below/{number}.txt"): b"" for number in range(6)}
+    assert chosen(folders, Pattern("foo"), asked | below) == (asked | below).keys()
+
+
+def test_ripgrep_gets_no_name_that_was_not_asked_for(tmp_path: Path) -> None:
+    """A folder goes as a name only if there is no other file in it."""
+    said = tmp_path / "said"
+    program = script(tmp_path, f'[ "$1" = --version ] && echo ripgrep 99.0.0 && exit; echo "$@" > {said}; exit 1')
+    for folder in ("all", "part"):
+        (tmp_path / folder / "deep").mkdir(parents=True)
+        for number in range(6):
+            (tmp_path / folder / f"{number}.txt").touch()
+    (tmp_path / "part" / ".env").touch()
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        ripgrep = Ripgrep(str(tmp_path), handle, programs=(program,))
+        asked = {WorkspacePath(f"{folder}/{number}.txt"): b"" for folder in ("all", "part") for number in range(6)}
+        assert chosen(ripgrep, Pattern("foo"), asked) == set()
+    finally:
+        os.close(handle)
+    names = said.read_text().partition(" -- ")[2].split()
+    assert names == ["all", *(f"part/{number}.txt" for number in range(6))]
+
+
+def test_of_a_folder_that_can_not_be_read_all_is_chosen(tmp_path: Path) -> None:
+    text = '[ "$1" = --version ] && echo ripgrep 99.0.0 && exit; echo "rg: all: Permission denied (os error 13)" >&2'
+    program = script(tmp_path, f"{text}; exit 2")
+    (tmp_path / "all").mkdir()
+    asked = {WorkspacePath(f"all/{number}.txt"): b"" for number in range(6)}
+    for path in asked:
+        (tmp_path / path).touch()
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        ripgrep = Ripgrep(str(tmp_path), handle, programs=(program,))
+        assert chosen(ripgrep, Pattern("foo"), asked) == asked.keys()
+    finally:
+        os.close(handle)
