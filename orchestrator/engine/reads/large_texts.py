@@ -7,6 +7,7 @@ any other change drops it. It is looked through in slices, so whoever waits long
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -161,10 +162,12 @@ class LargeTexts:
             except (BinaryFile, Shrunk):
                 return None
 
-    async def numbers(self, path: WorkspacePath, version: Signature, offsets: Sequence[int]) -> list[int]:
-        """The numbers of the lines in which these bytes of a version are; all its lines are counted then.
+    async def numbers(
+        self, path: WorkspacePath, version: Signature, offsets: Sequence[int], after: int, most: int
+    ) -> list[tuple[int, int]]:
+        """Which of these places of a version, ascending, are beyond a line, the `most` first, and in which lines.
 
-        Raises ChangedWhileRead, LinesNotCounted.
+        All its lines are counted then. Raises ChangedWhileRead, LinesNotCounted.
         """
         with anyio.move_on_after(PATIENCE_S):
             await self.count(path, version)
@@ -175,7 +178,12 @@ class LargeTexts:
             scan = LineScan(pieces, known.index, version.size)
             if scan.total is None:
                 raise LinesNotCounted(path, 1, known.index.covered, version.size)
-            return await to_thread.run_sync(lambda: [scan.number_of(offset) for offset in offsets])
+
+            def numbered() -> list[tuple[int, int]]:
+                first = bisect_right(offsets, after, key=scan.number_of) if after else 0
+                return [(at, scan.number_of(offsets[at])) for at in range(first, min(first + most, len(offsets)))]
+
+            return await to_thread.run_sync(numbered)
 
     async def count(self, path: WorkspacePath, version: Signature) -> None:
         """Count the lines of a version to its end, slice by slice, so that others read between."""

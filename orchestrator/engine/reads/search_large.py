@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import anyio
@@ -92,12 +93,12 @@ class LargeSearch:
             known = await self._large.known(path, version)
             if known is None:
                 raise BinaryFile(path, "it is not text, or was changed while it was searched")
-            spotted, total, partial_ = await self._spotted(pieces, known, version.size, matcher, invert=invert)
-            numbers = await self._large.numbers(path, version, [one.begin for one in spotted] if most else [])
-            chosen = [item for item in zip(numbers, spotted, strict=False) if item[0] > after][:most]
+            first = None if after else most
+            spotted, total, partial_ = await self._spotted(pieces, known, version.size, matcher, first, invert=invert)
+            numbers = await self._large.numbers(path, version, [one.begin for one in spotted], after, most)
             hits, hidden = list[Match](), NOTHING_HIDDEN
-            for number, one in chosen:
-                match, its = await self._shown(caller, path, version, number, one, context_lines)
+            for at, number in numbers:
+                match, its = await self._shown(caller, path, version, number, spotted[at], context_lines)
                 hits.append(match)
                 hidden = Hidden({**hidden.lines, **its.lines}, (*hidden.found, *its.found))
             _check(path, version, pieces.stat_now().signature)
@@ -108,9 +109,12 @@ class LargeSearch:
         return Found(tuple(hits), total, lines, partial_, best), hidden
 
     async def _spotted(
-        self, pieces: FilePieces, known: Known, size: int, matcher: Matcher, *, invert: bool
+        self, pieces: FilePieces, known: Known, size: int, matcher: Matcher, first: int | None, *, invert: bool
     ) -> tuple[list[Spotted], int, bool]:
-        """The matches, how many there are, and whether not all was looked at."""
+        """The matches, how many there are, and whether not all was looked at.
+
+        Of very many only the `first` may come.
+        """
         wide = known.index.encoding in ("utf-16-le", "utf-16-be")
         sweep, expressions = self._s.sweep, matcher.sweep
         offsets = None
@@ -120,6 +124,10 @@ class LargeSearch:
             places = _all_places(pieces, size, known.index.encoding)
         else:
             places = _places(pieces, size, offsets.at, SEVERAL_BYTES if matcher.multiline else 0)
+        plain = isinstance(matcher, Pattern) and matcher.plain and matcher.text.isascii()
+        too_many = plain and offsets is not None and not offsets.all
+        if too_many:
+            places = islice(places, first)  # each is a match
         spotted, until = list[Spotted](), anyio.current_time() + SEARCH_S
         partial_ = offsets is not None and not offsets.all
         while batch := await to_thread.run_sync(_batch, places):
@@ -134,9 +142,8 @@ class LargeSearch:
             if anyio.current_time() > until:
                 return spotted, len(spotted), True
         if matcher.multiline:
-            spotted = list({one.begin: one for one in spotted}.values())
-        plain = isinstance(matcher, Pattern) and matcher.plain and matcher.text.isascii()
-        if plain and sweep is not None and offsets is not None and not offsets.all:
+            spotted = sorted({one.begin: one for one in spotted}.values(), key=lambda one: one.begin)
+        if too_many and sweep is not None:
             lines = await sweep.count(expressions or (), pieces)
             return spotted, max(lines or 0, len(spotted)), lines is None
         return spotted, len(spotted), partial_
