@@ -55,7 +55,7 @@ class NameIndex:
 
     def holds_below(self, above: str) -> bool:
         """Whether anything is in a directory: its path with a `/`, or nothing for all."""
-        return next(self.lines(above, above + LAST), None) is not None
+        return self._has_prefix(above) if above else bool(self._count)
 
     def replace(self, first: str, last: str, lines: Sequence[str]) -> None:
         """Put these, in order, in the place of all lines from `first` up to before `last`."""
@@ -70,12 +70,20 @@ class NameIndex:
 
     def put(self, path: str, kind: NameKind | None) -> None:
         """What is at a path that keeps to the name rule; None: nothing, and nothing below it."""
+        if kind is None and not self._has_prefix(path):
+            return
         if kind is None:
             self.replace(path, path + MARKS["invalid"], ())
         elif not self.holds(line_of(path, kind)):
             self.replace(path, path + MARKS["invalid"], (line_of(path, kind),))
         if kind != "directory":
             self.clear_below(path)
+
+    def _has_prefix(self, start: str) -> bool:
+        """Whether a line begins so; two texts are looked through at most."""
+        firsts, texts = self._pieces
+        at = max(0, bisect_right(firsts, start) - 1)
+        return any(f"\n{start}" in text for text in texts[at : at + 2])
 
     def clear_below(self, path: str) -> None:
         """Nothing is in a directory."""

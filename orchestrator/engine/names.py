@@ -27,6 +27,9 @@ from orchestrator.ports.workspace import FileStat, Hints, Ignore, ScanResult, Wa
 MOST_WALKS = 4
 """At a time."""
 
+MOST_HINTED = 20_000
+"""Names that are looked at one by one, within a second; where more may be other ones, everything is scanned again."""
+
 
 class Name(msgspec.Struct, frozen=True, gc=False):
     """One name; of kind `invalid` it is written escaped."""
@@ -136,7 +139,7 @@ class Names:
         with self._writing:
             self._index = None
             with self._hearing:
-                self._hints = msgspec.structs.replace(self._hints, rescan=None)
+                self._hints = Hints()
             self._rules = self._ignore.unwatched()
 
     def take(self, result: ScanResult) -> None:
@@ -168,7 +171,8 @@ class Names:
         drained = watcher.drain()
         with self._writing:
             index = self._index
-            current = self._hints.rescan is None and self._rules == self._ignore.unwatched() and watcher.exact
+            few = len(self._hints.paths) <= MOST_HINTED
+            current = few and self._hints.rescan is None and self._rules == self._ignore.unwatched() and watcher.exact
             if index is not None and current:
                 self._take_in(index)
         if index is not None and not current and self._hints.rescan is None:

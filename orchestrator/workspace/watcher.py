@@ -127,6 +127,7 @@ class _Report:
         self.folders: set[WorkspacePath] = set()
         self.added: set[WorkspacePath] = set()
         self.unnamed: set[WorkspacePath] = set()
+        self.opened: set[WorkspacePath] = set()  # folders that may have been closed to us
         self.rescan: ExternalTrigger | None = None
 
     def hints(self, left: set[WorkspacePath]) -> Hints:
@@ -205,6 +206,7 @@ class InotifyWatcher:
         with self._lock:
             for notice in kernel.read():
                 self._take(notice, report)
+            self._enter_new(report)
             if report.rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
@@ -234,12 +236,8 @@ class InotifyWatcher:
                 report.rescan = report.rescan or "watch"
             if not notice.mask & IN_ISDIR:
                 report.paths.add(path)
-            elif self._of_folder(notice, path):
-                report.folders.add(path)
-                if notice.mask & _ADDED:
-                    report.added.add(path)
-            elif notice.mask & (IN_DELETE | IN_MOVED_FROM):
-                report.paths.add(path)
+            else:
+                self._of_folder(notice, path, report)
 
     def _of_itself(self, notice: Notice, folder: str) -> None:
         """A watched directory's own end."""
@@ -249,19 +247,25 @@ class InotifyWatcher:
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
 
-    def _of_folder(self, notice: Notice, path: str) -> bool:
-        """A directory was added to a watched one or removed; whether that matters."""
-        if notice.mask & IN_MOVED_FROM:
-            known = path in self._watches
+    def _of_folder(self, notice: Notice, path: WorkspacePath, report: _Report) -> None:
+        """A directory was added to a watched one, removed (after all that was in it), or its mode or times changed."""
+        if notice.mask & IN_MOVED_FROM and path in self._watches:
             self._leave(path)
-            return known
-        opened = notice.mask & IN_ATTRIB and path not in self._watches  # it may have been closed to us
-        if notice.mask & _ADDED or opened:
-            if not self._wanted(path):
-                return False
-            self._enter([path])
-            return path in self._watches or not opened
-        return False  # its own mode or times; or it was removed, after all that was in it
+            report.folders.add(path)
+        elif notice.mask & (IN_DELETE | IN_MOVED_FROM):
+            report.paths.add(path)
+        elif notice.mask & _ADDED:
+            report.added.add(path)
+        elif notice.mask & IN_ATTRIB and path not in self._watches:
+            report.opened.add(path)
+
+    def _enter_new(self, report: _Report) -> None:
+        """Watch what was added, once each: a program may rename directories faster than they can be watched."""
+        report.added = {path for path in report.added if self._wanted(path)}
+        self._enter(sorted(report.added))
+        opened = {path for path in report.opened - report.added if self._wanted(path)}
+        self._enter(sorted(opened))
+        report.folders |= report.added | {path for path in opened if path in self._watches}
 
     # --- which directories are watched ----------------------------------------------------
 

@@ -78,6 +78,19 @@ async def test_what_a_shell_did_is_in_the_next_answer(base: Path, work: Path) ->
                 assert listed == walked(work), script
 
 
+async def test_more_changed_names_than_are_looked_at_one_by_one(base: Path, work: Path) -> None:
+    moved = work / "moved"
+    moved.mkdir()
+    (moved / "0").touch()
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice:
+            await alice.list_files("moved")
+            for first, end in ((0, 25_000), (25_000, 25_001), (25_001, 25_002)):
+                for number in range(first, end):
+                    (moved / str(number)).rename(moved / str(number + 1))
+                assert [entry.name for entry in (await alice.list_files("moved")).entries] == [str(end)]
+
+
 async def test_a_large_tree_is_counted_as_far_as_it_is_looked_at(base: Path, work: Path) -> None:
     with running(base) as daemon:
         async with daemon.client("alice") as alice:

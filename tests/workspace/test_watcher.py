@@ -64,6 +64,30 @@ async def test_both_report_where_and_leave_out_what_is_ours(watcher: Watcher, ro
     assert not [path for path in hints.paths if ".git/" in path or ".tmp" in path]
 
 
+def test_a_folder_that_is_renamed_without_end_is_entered_once_a_look(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "one").mkdir()
+    at, entered = Confinement(str(root), Disk()), list[int]()
+    watcher, add = InotifyWatcher(at, IgnoreRules(at)), Inotify.add
+
+    def counted(kernel: Inotify, directory: int, mask: int) -> int:
+        entered.append(directory)
+        return add(kernel, directory, mask)
+
+    watcher.start()
+    monkeypatch.setattr(Inotify, "add", counted)
+    for _ in range(500):
+        (root / "one").rename(root / "two")
+        (root / "two").rename(root / "one")
+    assert watcher.drain().folders == {"one", "two"}
+    assert len(entered) == 1
+    (root / "one" / "below").touch()
+    assert watcher.drain().paths == {"one/below"}
+    watcher.close()
+    at.close()
+
+
 async def test_names_that_no_path_may_hold_are_left_out(watcher: Watcher, root: Path) -> None:
     (root / "src" / "new\nline").write_text("1")
     (root / "last").write_text("1")
