@@ -36,7 +36,7 @@ check: $(STAMP) ## ruff, mypy --strict, import-linter
 lock: $(STAMP) ## choose the newest versions that pyproject.toml allows, and note them with their hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-		--group dev --extra reviewers --extra languages-all --extra tokens --output-file requirements.lock pyproject.toml
+		--group dev --extra reviewers --extra languages-all --extra semantic --extra tokens --output-file requirements.lock pyproject.toml
 
 format: $(STAMP) ## put the code into its form
 	$(BIN)/ruff check --fix .

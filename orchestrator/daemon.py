@@ -26,6 +26,7 @@ from orchestrator.api.framing import rejection
 from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
+from orchestrator.embedding.index_program import IndexProgram
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.services import Services
@@ -222,6 +223,7 @@ class Daemon:
             signer=KeyFile(Path(config.state_dir)),
             keeper=SqliteMaintenance(journal),
             reviewers=self._reviewers(services),
+            semantic=IndexProgram(Path(config.state_dir), os.environ, config.variables_fd),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )
         return services, extensions, engine

@@ -29,6 +29,7 @@ class Health(r.Result, frozen=True, kw_only=True):
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
     landlock: str = "on"  # whether the kernel too keeps changes below the root: "on", or "off: …" with the reason
     search: str = "on"  # of trees by ripgrep: "on", or "off: …" with the reason; each file is read then
+    semantic: str = "off"  # search by meaning: "ready: …", "building: …", "off" or "failing: …" with the reason
     checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
     notes: tuple[str, ...] = ()
     amiss: tuple[str, ...] = ()  # of the notes, those that a person must act on; `up` says them too

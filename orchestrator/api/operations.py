@@ -73,7 +73,7 @@ SEARCH_CONTENT = Operation(
     shape="text",
     core=True,
     weight="search",
-    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.TextTooCostly),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.TextTooCostly, e.SemanticSearchOff, e.EmbeddingFailed),
     command="search",
 )
 

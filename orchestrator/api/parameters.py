@@ -114,7 +114,7 @@ class FileInfo(Params, frozen=True):
 
 
 Edits = Annotated[int, Meta(ge=0, le=5)]
-SearchMode = Literal["exact", "regex", "fuzzy"]
+SearchMode = Literal["exact", "regex", "fuzzy", "semantic"]
 
 
 class SearchContent(Params, frozen=True):
@@ -128,7 +128,7 @@ class SearchContent(Params, frozen=True):
     ]
     path: Annotated[AnyPath, Meta(description="File or directory; '.' is everything.")] = "."
     globs: Globs = ()
-    mode: Annotated[SearchMode, Meta(description="regex: RE2's; fuzzy: with typos.")] = "exact"
+    mode: Annotated[SearchMode, Meta(description="regex: RE2's; fuzzy: with typos; semantic: by meaning.")] = "exact"
     max_edits: Annotated[Edits | None, Meta(description="fuzzy: most typos; default 2.")] = None
     multiline: Annotated[bool, Meta(description="regex: also across lines.")] = False
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True

@@ -70,7 +70,7 @@ class OperationMethods:
         pattern: str,
         path: str = ".",
         globs: Sequence[str] = (),
-        mode: Literal["exact", "regex", "fuzzy"] = "exact",
+        mode: Literal["exact", "regex", "fuzzy", "semantic"] = "exact",
         max_edits: int | None = None,
         multiline: bool = False,
         case_sensitive: bool = True,
@@ -91,7 +91,7 @@ class OperationMethods:
         pattern: Text within a line; see mode.
         path: File or directory; '.' is everything.
         globs: gitignore-style; '*.py' at any depth, '!x' excepts.
-        mode: regex: RE2's; fuzzy: with typos.
+        mode: regex: RE2's; fuzzy: with typos; semantic: by meaning.
         max_edits: fuzzy: most typos; default 2.
         multiline: regex: also across lines.
         case_sensitive: false: 'a' finds 'A'.

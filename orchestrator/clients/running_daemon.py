@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location, SocketDirectoryUnsafe
@@ -278,12 +278,13 @@ def environment(state_dir: str) -> dict[str, str]:
 
 
 def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> int | None:
-    """An inheritable descriptor with the variables that the policy names for reviewers; None where there are none.
+    """An inheritable descriptor with the variables that the policy names for its programs; None where there are none.
 
     The daemon passes it on to the programs and never reads it, so an API key is in no daemon. It is memory alone
     where the system has such files, else a file without a name.
     """
-    names = [name for name in _named(state_dir, "reviewer") if name in environment]
+    wanted = dict.fromkeys((*_named(state_dir, "reviewer"), *_named(state_dir, "semantic")))
+    names = [name for name in wanted if name in environment]
     if not names:
         return None
     if hasattr(os, "memfd_create"):
@@ -299,7 +300,7 @@ def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> in
     return fd
 
 
-def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
+def _named(state_dir: str, table: str) -> list[str]:
     """The variables that the operator's policy files name there; the daemon reports what is wrong with them."""
     import tomllib
 
@@ -310,7 +311,8 @@ def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
                 found = tomllib.load(file).get(table)
         except (OSError, ValueError):
             continue
-        lists = [item.get("env") for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
+        tables = [item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
+        lists = [named for item in tables for named in (item.get("env"), [item.get("api_key_env")])]
         names += [name for named in lists if isinstance(named, list) for name in named]
     return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
 

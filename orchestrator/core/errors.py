@@ -319,6 +319,23 @@ class Denied(
     """Policy says no."""
 
 
+class SemanticSearchOff(
+    CallerError,
+    code="semantic_search_off",
+    hint="Search with mode='exact', 'regex' or 'fuzzy'. To turn it on: pip install 'workspace-orchestrator[semantic]', "
+    "and name a model2vec folder or a service in [semantic] of the policy (docs/semantic-search.md).",
+):
+    """A search by meaning needs a model, and none is set up, or it can't be used as it is."""
+
+
+class EmbeddingFailed(
+    CallerError,
+    code="embedding_failed",
+    hint="Search with mode='exact', 'regex' or 'fuzzy', or send the call again later; `status` says how it is.",
+):
+    """The model or service that a search by meaning stands on gave no answer this time."""
+
+
 class PathReserved(
     CallerError, code="path_reserved", hint="Go on with other work, and send the call again when the lease has ended."
 ):

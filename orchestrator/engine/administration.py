@@ -24,6 +24,7 @@ from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.policy_files import LoadedPolicy, PolicyFiles, PolicyKeeper
 from orchestrator.engine.record.verification import Verification
+from orchestrator.engine.semantic.indexer import SemanticIndexer
 from orchestrator.engine.services import Services
 
 SHOWN_FILES = 5
@@ -67,11 +68,13 @@ class Administration:
         recovery: Recovery,
         watching: Watching,
         verification: Verification,
+        indexer: SemanticIndexer,
         expire: Callable[[], Awaitable[object]],
     ) -> None:
         self._s, self._effects, self._gate, self._facts, self._leases = services, effects, gate, facts, leases
         self._importer, self._recovery, self._watching = importer, recovery, watching
         self._verification, self._policies, self._expire = verification, policies, expire
+        self._indexer = indexer
 
     async def status(self, caller: Caller, call: Call, params: p.Params) -> a.StatusInfo:
         pending = self._s.state.pending
@@ -117,6 +120,7 @@ class Administration:
                 watching=self._watching.health,
                 landlock=self._facts.landlock,
                 search=self._s.sweep.health if self._s.sweep is not None else "off: every file is read",
+                semantic=self._indexer.health,
                 checked=self._verification.checked,
                 notes=(*self._facts.notes, *self._facts.plugins(), *amiss, *self._notes()),
                 amiss=(*self._facts.failed_plugins(), *amiss),

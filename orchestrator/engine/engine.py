@@ -78,6 +78,8 @@ from orchestrator.engine.record.folded_state import Snapshotter, StateCheck
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.subscriptions import Follower
 from orchestrator.engine.record.verification import CheckpointSigner, Verification
+from orchestrator.engine.semantic.indexer import SemanticIndexer
+from orchestrator.engine.semantic.search import SemanticSearcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.engine.shown import ShownAnswers
@@ -85,6 +87,7 @@ from orchestrator.logs import logger
 from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.reviewers import Checker, Reviewer
+from orchestrator.ports.semantic import SemanticIndex
 from orchestrator.ports.workspace import Watcher
 
 
@@ -99,6 +102,7 @@ class Engine:
         signer: Signer,
         keeper: JournalMaintenance,
         reviewers: Mapping[str, Reviewer],
+        semantic: SemanticIndex,
         watcher: Watcher | None = None,
         checker: Checker | None = None,
     ) -> None:
@@ -135,6 +139,8 @@ class Engine:
         self.facts = FactReader(services, observer, reader.large)
         sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, reader)
         searcher = Searcher(services, observer, names, reader.large)
+        self._indexer = SemanticIndexer(services, semantic)
+        by_meaning = SemanticSearcher(services, observer, names, searcher, self._indexer)
         symbols = SymbolReader(services, observer, reader)
         lister, travel = Lister(services, self.facts, names), TimeTravel(services)
         summarizer = Summarizer(services, observer, reader)
@@ -156,6 +162,7 @@ class Engine:
             recovery=self._recovery,
             watching=self._watching,
             verification=self._verification,
+            indexer=self._indexer,
             expire=self._approvals.expire,
         )
         policy = PolicyService(services, policy_keeper, gate)
@@ -164,7 +171,7 @@ class Engine:
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(DIRECTORY_STATS, DirectoryCounter(services, names).directory_stats),
             handled_by(o.FILE_INFO, self.facts.file_info),
-            handled_by(o.SEARCH_CONTENT, searcher.search_content),
+            handled_by(o.SEARCH_CONTENT, by_meaning.search_content),
             handled_by(o.READ_FILE, summarizer.read_file),
             handled_by(o.READ_LINES, reader.read_lines),
             handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
@@ -274,6 +281,7 @@ class Engine:
                 clocks.start_soon(self._sealer.run)
                 clocks.start_soon(self._verification.run)
                 clocks.start_soon(self._snapshots.run)
+                clocks.start_soon(self._indexer.run)
                 yield self
                 clocks.cancel_scope.cancel()
         await self._sealer.end()

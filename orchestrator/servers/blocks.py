@@ -99,7 +99,8 @@ def _diff(result: r.Diff) -> str:
 @_block.register
 def _search_result(result: r.SearchResult) -> str:
     """Hits by file; matching lines are marked `:`, context lines `-`."""
-    head = f"{plural(result.total, 'matching line')} in {plural(result.files_searched, 'file')} searched"
+    what = "nearest place" if any(hit.match_type == "semantic" for hit in result.hits) else "matching line"
+    head = f"{plural(result.total, what)} in {plural(result.files_searched, 'file')} searched"
     if result.files_left_out:
         head += f"; policy left out {plural(result.files_left_out, 'file')}"
     if result.partial:

@@ -26,6 +26,7 @@ from orchestrator.clients.connection import asked
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.policy.parse import parse_policy
+from orchestrator.embedding.index_program import IndexProgram
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -201,6 +202,7 @@ async def _living(
             signer=KeyFile(state_dir),
             keeper=SqliteMaintenance(journal),
             reviewers={},
+            semantic=IndexProgram(state_dir, {}, None),
         )
         async with engine.running():
             yield Inside(engine, services, background)

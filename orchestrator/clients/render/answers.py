@@ -265,6 +265,7 @@ def _status(info: StatusInfo) -> Iterator[str]:
         ("watching", health.watching if health.watching != "live" else ""),
         ("landlock", health.landlock if health.landlock != "on" else ""),
         ("fast search", health.search if health.search != "on" else ""),
+        ("semantic", health.semantic if health.semantic != "off" else ""),
         ("head", info.head),
         ("approvals", str(info.approvals)),
         ("conflicts", str(info.conflicts)),

@@ -78,7 +78,7 @@ class ContentSearched(Event, frozen=True, kw_only=True, tag="content_searched"):
     pattern: Redactable[str]
     path: WorkspacePath
     globs: tuple[str, ...] = ()
-    mode: Literal["exact", "regex", "fuzzy"] = "exact"
+    mode: Literal["exact", "regex", "fuzzy", "semantic"] = "exact"
     seen: tuple[SeenLines, ...] = ()
     total: int = 0
     files_searched: int = 0

@@ -177,6 +177,22 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     vocabulary: Folder = ""  # with a tiktoken vocabulary; nothing is downloaded
 
 
+class SemanticRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes the vectors of a search by meaning: a model in a folder or, without one, a service. Neither: off."""
+
+    model: Folder = ""  # with a model2vec model; nothing is downloaded
+    base_url: Line = ""  # of an OpenAI-compatible service; it is sent what policy lets class:cloud search and read
+    service_model: Line = ""  # as the service names it
+    api_key_env: Annotated[str, Meta(extra={"check": variable_problem})] = ""  # the variable with the service's key
+    timeout_s: Timeout = 30.0  # of one try of the service
+    max_chunks: Annotated[int, Meta(ge=1, le=2_000_000)] = 200_000  # passages; files beyond are left out
+
+    @property
+    def on(self) -> bool:
+        """Whether it names a model."""
+        return bool(self.model or self.base_url)
+
+
 # --- conflicts, their reviewers, and plugins ----------------------------------------------
 
 
@@ -272,6 +288,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     external: External = External()
     edits: EditRules = EditRules()
     tokens: TokenRules = TokenRules()
+    semantic: SemanticRules = SemanticRules()
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()
     journal: JournalRules = JournalRules()

@@ -21,7 +21,7 @@ Spans = tuple[tuple[int, int], ...]
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-MatchType = Literal["exact", "regex", "fuzzy"]
+MatchType = Literal["exact", "regex", "fuzzy", "semantic"]
 
 
 class Match(msgspec.Struct, frozen=True):

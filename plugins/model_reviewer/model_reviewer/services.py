@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
 from model_reviewer.prompt import Prompt
+
+T = TypeVar("T")
 
 TOOL = "resolve_conflict"
 MOST_COUNT = 10**12
@@ -65,7 +67,7 @@ def ask_anthropic(settings: argparse.Namespace, key: str, prompt: Prompt, schema
     sdk = _sdk("anthropic")
 
     def ask() -> ModelAnswer:
-        with sdk.Anthropic(**_client(settings, key), open_telemetry=False) as client:
+        with sdk.Anthropic(**client_options(settings, key), open_telemetry=False) as client:
             message = client.messages.create(
                 model=settings.model,
                 max_tokens=settings.max_output_tokens,
@@ -90,7 +92,7 @@ def ask_anthropic(settings: argparse.Namespace, key: str, prompt: Prompt, schema
             problem=_problem(cut=message.stop_reason == "max_tokens", refused=message.stop_reason == "refusal"),
         )
 
-    return _asked(sdk, settings, ask)
+    return asked(sdk, settings, ask)
 
 
 def ask_openai(settings: argparse.Namespace, key: str, prompt: Prompt, schema: dict[str, Any]) -> ModelAnswer:
@@ -102,7 +104,7 @@ def ask_openai(settings: argparse.Namespace, key: str, prompt: Prompt, schema: d
 
     def ask() -> ModelAnswer:
         form = {"type": "json_schema", "json_schema": {"name": TOOL, "strict": True, "schema": schema}}
-        with sdk.OpenAI(**_client(settings, key)) as client:
+        with sdk.OpenAI(**client_options(settings, key)) as client:
             completion = client.chat.completions.create(
                 model=settings.model,
                 max_tokens=settings.max_output_tokens,
@@ -119,7 +121,7 @@ def ask_openai(settings: argparse.Namespace, key: str, prompt: Prompt, schema: d
             problem=_problem(cut=choice.finish_reason == "length", refused=bool(choice.message.refusal)),
         )
 
-    return _asked(sdk, settings, ask)
+    return asked(sdk, settings, ask)
 
 
 SERVICES = {
@@ -137,7 +139,7 @@ def _sdk(name: str) -> Any:
         ) from error
 
 
-def _client(settings: argparse.Namespace, key: str) -> dict[str, Any]:
+def client_options(settings: argparse.Namespace, key: str) -> dict[str, Any]:
     """What both SDKs take. No proxy of the environment, no redirects: it goes where the operator said, or nowhere."""
     return {
         "api_key": key or "none",
@@ -173,7 +175,7 @@ def _wait_s(name: str, value: str) -> float:
             return math.inf
 
 
-def _asked(sdk: Any, settings: argparse.Namespace, ask: Callable[[], ModelAnswer]) -> ModelAnswer:
+def asked(sdk: Any, settings: argparse.Namespace, ask: Callable[[], T]) -> T:
     """What a service answers. Raises Failure, whatever went wrong."""
     try:
         return ask()

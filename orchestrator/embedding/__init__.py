@@ -1,0 +1,1 @@
+"""The program that embeds texts and keeps their vectors, seen from the daemon: `index_program.py`."""
