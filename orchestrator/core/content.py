@@ -80,6 +80,26 @@ class LargeContent(msgspec.Struct, frozen=True):
         return self.size
 
 
+class Splice(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Bytes in the place of those that a content has from an offset on."""
+
+    offset: int
+    removed: int
+    inserted: bytes
+
+
+class SplicedContent(LargeContent, frozen=True):
+    """A large content that is kept as its differences from another one, which is kept whole.
+
+    The splices are of that one: ascending, with bytes between them. `draft`: it is stored whole there already, for an
+    append to keep instead of the splices.
+    """
+
+    base: LargeContent
+    splices: tuple[Splice, ...]
+    draft: str = ""
+
+
 Content = bytes | LargeContent
 
 

@@ -24,7 +24,7 @@ from orchestrator.core.events.journal_maintenance import ContentsCollected, Segm
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
-from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.blobs import Blobs, splices_of
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, archived_end, write_segment
 from orchestrator.journal.sqlite import STREAM, SqliteJournal
@@ -123,15 +123,16 @@ class SqliteMaintenance:
             return Collected(tuple(item.digest for item in removed), sum(item.size for item in removed))
 
     async def _collect(self, items: list[UnreferencedBlob], as_of: int, origin: Origin) -> list[UnreferencedBlob]:
-        named = await self._reading(partial(named_since, seq=as_of))
-        items = [item for item in items if item.digest not in named]
+        going = frozenset(item.digest for item in items)
+        needed = await self._reading(partial(_needed_again, seq=as_of, going=going))
+        items = [item for item in items if item.digest not in needed]
         if not items:
             return []
         digests = tuple(item.digest for item in items)
         event = ContentsCollected(digests=digests, bytes=sum(item.size for item in items))
 
         def remove(connection: sqlite3.Connection) -> None:
-            if not named_since(connection, as_of).isdisjoint(digests):
+            if not _needed_again(connection, as_of, frozenset(digests)).isdisjoint(digests):
                 raise JournalChanged("one of the contents is needed again")
             connection.executemany(sql("forget_blob"), [(digest,) for digest in digests])
 
@@ -201,12 +202,24 @@ def _named(seq: int, tag: str, payload: bytes) -> set[Digest]:
     return {Digest(found.decode()) for found in _DIGEST.findall(payload)}
 
 
+def bases(connection: sqlite3.Connection) -> dict[Digest, Digest]:
+    """Of every content that is kept as splices, the one that they are of. Blocking."""
+    found = (splices_of(*row) for row in connection.execute(sql("spliced_blobs")))
+    return {content.digest: content.base.digest for content in found if content is not None}
+
+
 def named_since(connection: sqlite3.Connection, seq: int) -> set[Digest]:
     """Every content that events after `seq` name, save as gone. Blocking."""
     named: set[Digest] = set()
     for number, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
         named |= _named(number, tag, payload)
     return named
+
+
+def _needed_again(connection: sqlite3.Connection, seq: int, going: frozenset[Digest]) -> set[Digest]:
+    """As `named_since`, and what contents are spliced of that stay when these go. Blocking."""
+    named = named_since(connection, seq)
+    return named | {base for digest, base in bases(connection).items() if digest not in going or digest in named}
 
 
 def unreferenced_blobs(
@@ -229,10 +242,17 @@ def unreferenced_blobs(
                 reached.add(digest)
     for _, rows in groupby(connection.execute(sql("named_contents")), key=lambda row: row[0]):
         _versions(list(rows), archived, reached, named)
+    oldest_if_archived = oldest if archived else None
+    for digest, base in bases(connection).items():  # which is needed as long as what is spliced of it is there
+        last = named.get(digest, oldest_if_archived)
+        if digest in reached or last is None:
+            reached.add(base)
+        else:
+            named[base] = max(last, named.get(base, 0))
     found = []
     for digest, size in connection.execute(sql("blob_sizes")):
         # Named by archived events alone: those are older than the oldest that is kept. By none: it just came.
-        last = named.get(digest, oldest if archived else None)
+        last = named.get(digest, oldest_if_archived)
         if digest not in reached and last is not None:
             found.append(UnreferencedBlob(digest, size, last))
     return found

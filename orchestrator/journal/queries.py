@@ -24,7 +24,7 @@ from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.blobs import Blobs, splices_of
 from orchestrator.journal.database_file import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.event_rows import recorded_of, select
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment, pieces
@@ -146,14 +146,17 @@ class JournalReader:
         if row is None:
             return None
         size, data = row
-        if data is None and type(size) is int and size > most:
-            return LargeContent(digest, size)
+        if type(size) is int and size > most:
+            if data is None:
+                return LargeContent(digest, size)
+            if (content := splices_of(digest, size, data)) is not None:
+                return content
         if size <= INLINE_BYTES:
             return self._blobs.read(digest, size, data)
         return await to_thread.run_sync(self._blobs.read, digest, size, data)
 
     def blocks(self, content: LargeContent) -> Iterator[bytes]:
-        return self._blobs.blocks(content.digest, content.size)
+        return self._blobs.blocks(content)
 
     def stage(self, blocks: Iterable[bytes], size: int) -> StagedContent | None:
         return self._blobs.stage(blocks, size)
@@ -163,6 +166,11 @@ class JournalReader:
 
     async def has_blob(self, digest: Digest) -> bool:
         return await self._one(self._points, sql("has_blob"), (digest,)) is not None
+
+    async def spliced_of(self, digest: Digest) -> list[Digest]:
+        rows = await self._all(self._contents, sql("spliced_blobs"), ())
+        contents = await to_thread.run_sync(lambda: [splices_of(*row) for row in rows])
+        return [content.digest for content in contents if content is not None and content.base.digest == digest]
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
         values = (path, _END if before is None else before, limit)

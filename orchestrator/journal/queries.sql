@@ -180,6 +180,9 @@ SELECT seq, at, tag, payload FROM events WHERE seq > ? ORDER BY seq;
 -- name: blob_sizes
 SELECT digest, size FROM blobs;
 
+-- name: spliced_blobs
+SELECT digest, size, data FROM blobs WHERE substr(data, 1, 8) = CAST('splices' || char(0) AS BLOB);
+
 -- name: filed_blobs
 SELECT digest, size FROM blobs WHERE data IS NULL;
 

@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from orchestrator.api.journal_operations import BackupAnswer
-from orchestrator.core.content import Content, LargeContent
+from orchestrator.core.content import Content, LargeContent, SplicedContent
 from orchestrator.core.events.base import Event, Origin, Recorded, RecordedLike
 from orchestrator.core.events.chain import Checkpoint
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
@@ -46,7 +46,10 @@ class StagedContent(msgspec.Struct, frozen=True):
         return self.size
 
 
-NewContents = tuple[tuple[Digest, bytes | StagedContent], ...]
+NewContent = bytes | StagedContent | SplicedContent
+"""What is to be kept. What a content is spliced of is kept already, and stays as long as it."""
+
+NewContents = tuple[tuple[Digest, NewContent], ...]
 """Contents, each by its digest."""
 
 
@@ -234,6 +237,9 @@ class Journal(Protocol):
         """Remove the draft, if an append has not taken it. Blocking."""
 
     async def has_blob(self, digest: Digest) -> bool: ...
+
+    async def spliced_of(self, digest: Digest) -> list[Digest]:
+        """The contents that are kept as splices of this one, and can't be read without it."""
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
         """Newest first; `before` (exclusive seq) pages on."""

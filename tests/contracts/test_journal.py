@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import FoundFile, LargeContent, Signature, digest_of
+from orchestrator.core.content import FoundFile, LargeContent, Signature, Splice, SplicedContent, digest_of
 from orchestrator.core.errors import CheckpointOfAnotherJournal, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.chain import Checkpoint
@@ -234,6 +234,24 @@ async def test_a_content_is_stored_and_read_piece_by_piece(journal: Journal) -> 
     await journal.append(AppendBatch((), Origin(), ((again.digest, again),)))
     journal.discard(again)
     assert await journal.blob(staged.digest) == data
+
+
+async def test_a_content_is_kept_as_splices_of_another(journal: Journal) -> None:
+    data = os.urandom(400_000)
+    whole = LargeContent(digest_of(data), len(data))
+    splices = (Splice(0, 10, b"begin"), Splice(200_000, 0, b"middle"), Splice(399_999, 1, b"end"))
+    made = b"begin" + data[10:200_000] + b"middle" + data[200_000:-1] + b"end"
+    content = SplicedContent(digest_of(made), len(made), whole, splices)
+    await journal.append(AppendBatch((), Origin(), ((whole.digest, data),)))
+    await journal.append(AppendBatch((), Origin(), ((content.digest, content),)))
+    assert await journal.blob(content.digest) == made
+    found = await journal.content(content.digest, most=1000)
+    assert isinstance(found, LargeContent)
+    assert (found.digest, found.size) == (content.digest, content.size)
+    assert b"".join(await to_thread.run_sync(list, journal.blocks(found))) == made
+    assert await journal.spliced_of(whole.digest) == [content.digest]
+    assert await journal.spliced_of(content.digest) == []
+    assert (await journal.verify()).problems == ()
 
 
 @pytest.mark.parametrize("size", [2_999, 3_001], ids=["more than was said", "less than was said"])

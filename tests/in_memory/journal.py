@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 from anyio.lowlevel import checkpoint as pause
 
-from orchestrator.core.content import Content, LargeContent, digest_of
+from orchestrator.core.content import Content, LargeContent, SplicedContent, digest_of
 from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded, RecordedLike
@@ -20,6 +20,7 @@ from orchestrator.core.events.journal_maintenance import CheckpointSigned, Conte
 from orchestrator.core.events.visibility import blanked
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.versions import DigestLearned, VersionRow, history
+from orchestrator.core.splices import spliced
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.event_rows import ChainWalk, recorded_of
 from orchestrator.journal.signatures import Seals
@@ -57,6 +58,7 @@ class MemoryJournal:
         self._rows: list[Row] = []
         self._blobs: dict[Digest, bytes] = {}
         self._staged: dict[str, bytes] = {}
+        self._spliced: dict[Digest, Digest] = {}
         self._versions = Versions()
         self._snapshots: dict[int, tuple[Snapshot, bytes]] = {}
         self._folds: list[Callable[[Recorded], None]] = []
@@ -92,6 +94,9 @@ class MemoryJournal:
         for digest, data in unit.blobs:
             if isinstance(data, StagedContent):
                 data = self._staged[data.draft]  # noqa: PLW2901  # as if it had been given whole
+            if isinstance(data, SplicedContent):
+                self._spliced[digest] = data.base.digest
+                data = b"".join(spliced([self._blobs[data.base.digest]], data.splices))  # noqa: PLW2901  # the same
             self._blobs.setdefault(digest, data)
         for event in recorded:
             self._recorded.append(event)
@@ -195,6 +200,10 @@ class MemoryJournal:
     async def has_blob(self, digest: Digest) -> bool:
         await pause()
         return digest in self._blobs
+
+    async def spliced_of(self, digest: Digest) -> list[Digest]:
+        await pause()
+        return sorted(spliced for spliced, base in self._spliced.items() if base == digest)
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
         await pause()

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.change import Directories, Fit, PathChange
-from orchestrator.core.content import Content, LineHunk, Region, digest_of
+from orchestrator.core.content import Content, LineHunk, Region, SplicedContent, digest_of
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import EditRules
+from orchestrator.core.splices import ToSplice
 from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
 from orchestrator.core.text.symbols import Outline
 from orchestrator.core.text.unified_diff import line_hunks
@@ -58,6 +59,7 @@ class Facts(msgspec.Struct, frozen=True):
     content_hidden: bool = False  # the caller may not know the content: no outcome may depend on it
     only_own_changes: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
+    spliced: Mapping[ToSplice, SplicedContent] = {}  # large contents that a decision makes
     edits: EditRules | None = None  # what policy lets a merge resolve; None: nothing, it merges as git does
     error: OrchestratorError | None = None  # why it can't be read: no regular file, or too large a one
 
@@ -118,10 +120,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Need(msgspec.Struct, frozen=True):
-    """Fetch these contents, and the outlines of these, and decide again."""
+    """Fetch these contents, and the outlines of these, make those of splices, and decide again."""
 
     digests: tuple[Digest, ...] = ()
     outlines: tuple[Source, ...] = ()
+    spliced: tuple[ToSplice, ...] = ()
 
 
 class NewContent(msgspec.Struct, frozen=True):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from orchestrator.core.content import Content, Rung
+from orchestrator.core.content import Content, LargeContent, Rung
 from orchestrator.core.decisions.decision import Base, ConflictOutcome, Facts, Held, Need, Source
 from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
 from orchestrator.core.decisions.rebase import rebase
 from orchestrator.core.errors import NothingToChange, OrchestratorError
 from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.splices import ToSplice, merged, root_of
 from orchestrator.core.text.encoding import decode
 
 
@@ -28,6 +29,7 @@ class FileUndo:
         self.trouble: OrchestratorError | None = None
         self.missing: list[Digest] = []
         self.lacking: list[Source] = []
+        self.unmade: list[ToSplice] = []
         self.notes: list[str] = []
         self.undone: list[Step] = []  # newest first
         self.later: list[Step] = []  # not chosen, and newer than some chosen step
@@ -89,7 +91,7 @@ class FileUndo:
             self.notes.append(f"{step.path} was moved on to {self.path} since {show(step.change)}; it stays there")
 
     def _undo_run(self, run: Sequence[Step]) -> None:
-        if not run or self.conflict is not None or self.missing:
+        if not run or self.conflict is not None or self.missing or self.unmade:
             return
         newest, oldest = run[0], run[-1]
         after, before, now = newest.after, oldest.before, self.now
@@ -134,6 +136,9 @@ class FileUndo:
         old_data, new_data = self._content(after), self._content(before)
         if old_data is None or new_data is None:
             return
+        if isinstance(now.data, LargeContent):
+            self._splice(now, now.data, old_data, new_data, run)
+            return
         like = now.document.encoding_hint if now.document else None
         old, new = decode(old_data, like=like), decode(new_data, like=like)
         if old is None or new is None:
@@ -160,6 +165,21 @@ class FileUndo:
         ((digest, content),) = outcome.contents.items()
         self.now = Held(content.data, digest, self._mode_back(now, newest, oldest), content.document)
         self.rung = "merged"
+
+    def _splice(self, now: Held, held: LargeContent, after: Content, before: Content, run: Sequence[Step]) -> None:
+        """The same of a content that stays out of memory: later work stays where it is in other lines."""
+        newest, oldest = run[0], run[-1]
+        root, ours = root_of(held)
+        sides = [root_of(side) for side in (after, before) if isinstance(side, LargeContent)]
+        made = merged(sides[0][1], ours, sides[1][1]) if [side[0] for side in sides] == [root, root] else None
+        if made is None:
+            self._conflict(newest, oldest.before, run)
+        elif made != ours:
+            content = self._any.spliced.get((root, made)) if made else root
+            if content is None:
+                self.unmade.append((root, made))
+                return
+            self.now, self.rung = Held(content, content.digest, self._mode_back(now, newest, oldest)), "merged"
 
     def _conflict(
         self, newest: Step, before: Digest | None, run: Sequence[Step], found: ConflictOutcome | None = None

@@ -28,6 +28,7 @@ from orchestrator.core.errors import NothingToChange, RevertImpossible
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.versions import VersionRow
+from orchestrator.core.splices import ToSplice
 from orchestrator.core.text.encoding import EMPTY
 
 MOST_DEPENDENCIES = 200
@@ -103,12 +104,14 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     files = [FileUndo(line, chosen, facts) for line in touched]
     missing: dict[Digest, None] = {}
     outlines: list[Source] = []
+    unmade: list[ToSplice] = []
     for file in files:
         file.walk()
         missing |= dict.fromkeys(file.missing)
         outlines += file.lacking
-    if missing or outlines:
-        return Need(tuple(missing), tuple(outlines))
+        unmade += file.unmade
+    if missing or outlines or unmade:
+        return Need(tuple(missing), tuple(outlines), tuple(unmade))
     for file in files:
         file.stop_at_trouble()
     whole = _assembled(files, facts)

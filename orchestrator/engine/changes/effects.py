@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import Content, digest_of
+from orchestrator.core.content import Content, SplicedContent, digest_of
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
@@ -34,7 +34,15 @@ from orchestrator.engine.changes.write_batch import (
     touching,
 )
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import AppendBatch, Journal, NewContents, NewEvent, StagedContent, StreamMoved
+from orchestrator.ports.journal import (
+    AppendBatch,
+    Journal,
+    NewContent,
+    NewContents,
+    NewEvent,
+    StagedContent,
+    StreamMoved,
+)
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat, Streamed
 
 
@@ -162,7 +170,7 @@ class Effects:
         """Another program's content stays where it is; all bytes that were met are kept."""
         self._s.must_reread.update(item.path for item in displaced)
         paths: list[DivergedPath] = []
-        blobs: list[tuple[Digest, bytes | StagedContent]] = []
+        blobs: list[tuple[Digest, NewContent]] = []
         for item in displaced:
             left = tuple((digest_of(data), data) for data in item.unexpected)
             found = await self._found(item.path)
@@ -246,9 +254,15 @@ TEMP_SUFFIX = ".tmp"
 
 
 def new_blobs(plan: Apply) -> NewContents:
-    """The contents that a plan brings, but for large ones, which are kept."""
-    contents = ((digest, content.data) for digest, content in plan.contents.items())
-    return tuple((digest, data) for digest, data in contents if isinstance(data, bytes))
+    """The contents that a plan brings, but for large ones, which are kept, unless they are spliced."""
+    return tuple(
+        (
+            digest,
+            StagedContent(digest, data.size, data.draft) if isinstance(data, SplicedContent) and data.draft else data,
+        )
+        for digest, data in ((digest, content.data) for digest, content in plan.contents.items())
+        if isinstance(data, bytes | SplicedContent)
+    )
 
 
 def written_from(journal: Journal, data: Content) -> bytes | Streamed:

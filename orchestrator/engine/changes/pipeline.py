@@ -30,6 +30,7 @@ from orchestrator.engine.changes.change_rules import ChangeRules
 from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
 from orchestrator.engine.changes.effects import Effects, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
+from orchestrator.engine.changes.large_edits import LargeEdits
 from orchestrator.engine.changes.secret_lines import SecretLines
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
@@ -66,6 +67,7 @@ class ChangePipeline:
     ) -> None:
         self._s, self.observer, self.effects, self.answers = services, observer, effects, answers
         self._facts, self._recorder = FactFinder(services, observer), ConflictRecorder(services, answers)
+        self._large = LargeEdits(services)
         self.leases, self._sets = leases, ReadSets(services)  # of its own: notices count as reads here
         self.rules = ChangeRules(services.permissions, services.workspace, SecretLines(services.redaction))
 
@@ -106,10 +108,7 @@ class ChangePipeline:
         permissions = command.required_permissions(facts)
         asked = await self._s.permissions.asks(caller, permissions)
         crossing = await self.leases.crossing(caller, command.paths, preview=request.preview)
-        outcome = await self.decide(command, facts)
-        if isinstance(outcome, Apply) and not request.pre_approved:
-            guarded = partial(self.rules.secrets.guarded, caller, outcome, facts)
-            outcome = await self._beside(guarded, outcome, facts)
+        outcome, secrets = await self._outcome(command, facts, request)
         sized = self.rules.sized(permissions, outcome, facts)
         if sized is not permissions:
             permissions, asked = sized, await self._s.permissions.asks(caller, sized)
@@ -131,7 +130,7 @@ class ChangePipeline:
             facts=facts,
             provenance=provenance,
             permissions=permissions,
-            asks=(*asked.asks, *self.rules.uncovers(caller, command.paths)),
+            asks=(*asked.asks, *secrets, *self.rules.uncovers(caller, command.paths)),
             crossing=crossing,
             shows=shows,
         )
@@ -145,6 +144,31 @@ class ChangePipeline:
                     return await self._as_change(attempt, outcome)
             case _:
                 assert_never(outcome)
+
+    async def _outcome(
+        self, command: Command, facts: dict[WorkspacePath, Facts], request: ChangeRequest
+    ) -> tuple[Apply | ConflictOutcome, tuple[NeedApproval, ...]]:
+        """What is decided; and of a change of large files what it asks for the secrets that it brings."""
+        looked = await self._large.excerpted(command, facts)
+        if looked is None:
+            return await self._guarded(await self.decide(command, facts), facts, request), ()
+        try:
+            outcome = await self.decide(looked.command, looked.facts)
+            outcome = await self._guarded(outcome, looked.facts, request)
+        except CallerError as error:
+            raise looked.of_file(error) from None
+        if isinstance(outcome, ConflictOutcome):
+            return outcome, ()  # never: an excerpt is of what the file holds
+        asks = self.rules.secrets.asks(outcome) if self._s.permissions.policy.edits.secrets == "ask" else ()
+        return await self._large.applied(looked, outcome), asks
+
+    async def _guarded(
+        self, outcome: Apply | ConflictOutcome, facts: Mapping[WorkspacePath, Facts], request: ChangeRequest
+    ) -> Apply | ConflictOutcome:
+        if not isinstance(outcome, Apply) or request.pre_approved:
+            return outcome
+        guarded = partial(self.rules.secrets.guarded, request.caller, outcome, facts)
+        return await self._beside(guarded, outcome, facts)
 
     # --- what its passages show --------------------------------------------------------
 
@@ -185,9 +209,15 @@ class ChangePipeline:
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
             parsed = await self._outlines(outcome.outlines)
+            made = {wanted: await self._large.made(wanted) for wanted in outcome.spliced}
             facts = {
-                path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})
-                for path, f in facts.items()
+                path: msgspec.structs.replace(
+                    here,
+                    contents={**here.contents, **fetched},
+                    outlines={**here.outlines, **parsed},
+                    spliced={**here.spliced, **made},
+                )
+                for path, here in facts.items()
             }
 
     async def _provenance(

@@ -34,7 +34,7 @@ from orchestrator.engine.changes.write_batch import (
 )
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import AppendBatch, NewContents, NewEvent, StagedContent
+from orchestrator.ports.journal import AppendBatch, NewContent, NewContents, NewEvent, StagedContent
 from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, blocks_of
 
 UNREADABLE = Digest("unreadable")
@@ -113,7 +113,7 @@ class Recovery:
         """Some of the files have changed: do the rest, save where there is another program's content."""
         stats: dict[WorkspacePath, FileStat | None] = {}
         diverged: list[DivergedPath] = []
-        kept: list[tuple[Digest, bytes | StagedContent]] = []
+        kept: list[tuple[Digest, NewContent]] = []
         for item in found:
             on_disk = item.on_disk
             match item.verdict:
@@ -213,7 +213,7 @@ class Recovery:
     async def _diverged(self, found: Found) -> tuple[DivergedPath, NewContents]:
         """Neither before nor after is there: it is left alone, and all bytes are kept."""
         in_temp = await self._read(found.temp) if found.temp is not None else ABSENT
-        kept: list[tuple[Digest, bytes | StagedContent]] = []
+        kept: list[tuple[Digest, NewContent]] = []
         digests: list[Digest | None] = []
         for path, item in ((found.item.path, found.on_disk), (found.temp, in_temp)):
             data = await self._staged(path) if item.large and path is not None else item.data

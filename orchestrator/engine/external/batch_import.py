@@ -24,7 +24,7 @@ from orchestrator.engine.names import Names
 from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import NewEvent, StagedContent, StreamMoved
+from orchestrator.ports.journal import NewContent, NewEvent, StreamMoved
 from orchestrator.ports.workspace import FileStat, Hints, Scanned, ScanResult
 
 ENTRIES = 500
@@ -228,7 +228,7 @@ class BatchImporter:
     async def _append(self, chunk: tuple[WorkspacePath, ...], sources: Renames, targets: Renames) -> None:
         external: list[NewEvent] = []
         found: list[FoundFile] = []
-        blobs: dict[Digest, bytes | StagedContent] = {}
+        blobs: dict[Digest, NewContent] = {}
         ours = self._intended()
         for item in await to_thread.run_sync(self._meet, chunk):
             path = item.path

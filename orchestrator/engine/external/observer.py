@@ -163,8 +163,10 @@ class Observer:
                 f"it has {size} bytes; policy lets files of {most} bytes be changed, moved or deleted",
                 hint="A person can do it outside, which is noted, or raise limits.change_bytes of the policy.",
             )
-        if entry.digest is not None and (hidden or (entry.kept and await self._s.journal.has_blob(entry.digest))):
-            return msgspec.structs.replace(present, data=LargeContent(entry.digest, size))
+        if entry.digest is not None and (hidden or entry.kept):
+            known = LargeContent(entry.digest, size) if hidden else await self._s.contents.find(entry.digest)
+            if known is not None:
+                return msgspec.structs.replace(present, data=known)
         if hidden:
             digest, found = await to_thread.run_sync(partial(self._s.workspace.hash, path, most=most))
             if found != stat:

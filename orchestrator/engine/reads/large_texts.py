@@ -263,7 +263,7 @@ class LargeTexts:
         if known is not None and known.signature != version:
             known = self._grown(pieces, known, version)
         if known is None:
-            document = self._sniffed(path, pieces, version.size)
+            document = sniffed(path, pieces, version.size)
             known = Known(version, LineIndex.empty(document.encoding, version.size), document.eol)
         kept = self._known  # the same to the end of this: all may be forgotten meanwhile
         kept[path] = known
@@ -283,17 +283,6 @@ class LargeTexts:
         known.signature, known.stored = version, False
         return known
 
-    @staticmethod
-    def _sniffed(path: WorkspacePath, pieces: FilePieces, size: int) -> Document:
-        sample = pieces.read(0, min(size, SNIFFED_BYTES))
-        document = decode(sample)
-        if document is not None and document.encoding not in ("utf-16-le", "utf-16-be"):
-            ended = max(after_ends(sample, len(sample)), default=0)  # a character may be cut behind it
-            document = decode(sample[:ended]) if ended else document
-        if document is None:
-            raise BinaryFile(path, "it is not text")
-        return document
-
     # --- beyond a restart ---------------------------------------------------------------
 
     def _store(self, path: WorkspacePath, known: Known) -> None:
@@ -307,6 +296,18 @@ class LargeTexts:
         except msgspec.MsgspecError:
             return None
         return known if stored == path else None
+
+
+def sniffed(path: WorkspacePath, pieces: FilePieces, size: int) -> Document:
+    """The beginning of a large file, by which its encoding is told. Blocking; raises BinaryFile."""
+    sample = pieces.read(0, min(size, SNIFFED_BYTES))
+    document = decode(sample)
+    if document is not None and document.encoding not in ("utf-16-le", "utf-16-be"):
+        ended = max(after_ends(sample, len(sample)), default=0)  # a character may be cut behind it
+        document = decode(sample[:ended]) if ended else document
+    if document is None:
+        raise BinaryFile(path, "it is not text")
+    return document
 
 
 def _name(path: WorkspacePath) -> str:

@@ -188,6 +188,8 @@ class Maintenance:
         if not await self._s.journal.has_blob(digest):
             raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
+        for spliced in await self._s.journal.spliced_of(digest):
+            await self._content(caller, call, params, spliced)
         try:
             size = len(await self._s.contents.find(digest) or b"")
         except JournalCorrupt:
