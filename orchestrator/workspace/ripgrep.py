@@ -36,8 +36,8 @@ T = TypeVar("T")
 RUNNING = 2
 """At once; each takes all processors."""
 
-LIMIT_S = 60.0
-"""For one run. It never takes so long, unless a name has become that of a pipe."""
+LIMIT_S, IDLE_S = 60.0, 3.0
+"""For one run, and without computing or reading anything: a name has become that of a pipe."""
 
 ARGUMENT_BYTES = 1_500_000
 """Of names in one run; systems take 2 MB, with the environment."""
@@ -154,11 +154,17 @@ class Ripgrep:
 
 
 async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T:
-    """What a thread makes of what a process says; it is ended when its time is over, or if the caller is cancelled."""
+    """What a thread makes of what a process says.
+
+    The process is ended when its time is over, when it does nothing, or if the caller is cancelled.
+    """
 
     async def end_it() -> None:
+        done: str | None = ""
         try:
-            await anyio.sleep(LIMIT_S)
+            with anyio.move_on_after(LIMIT_S):
+                while done is None or done != (done := _done(process.pid)):
+                    await anyio.sleep(IDLE_S)
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):
@@ -170,6 +176,15 @@ async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T
             made = await to_thread.run_sync(work)
         tasks.cancel_scope.cancel()
     return made
+
+
+def _done(pid: int) -> str | None:
+    """What a process has computed and read by now, as the kernel counts it; None where it does not say."""
+    try:
+        computed = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return f"{computed} {Path(f'/proc/{pid}/io').read_text()}"
+    except OSError:
+        return None
 
 
 def _numbers(process: subprocess.Popen[bytes], most: int) -> Offsets | None:

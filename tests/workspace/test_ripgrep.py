@@ -160,6 +160,19 @@ def test_without_a_choice_it_is_all(tmp_path: Path, text: str, health: str) -> N
         os.close(handle)
 
 
+async def test_a_file_that_became_a_pipe_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").write_text("y")
+    monkeypatch.setattr("orchestrator.workspace.ripgrep.IDLE_S", 0.2)
+    monkeypatch.setattr("orchestrator.workspace.ripgrep.LIMIT_S", 3600.0)
+    paths = [WorkspacePath("a"), WorkspacePath("pipe")]
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert await Ripgrep(str(tmp_path), handle).containing(["x"], paths, multiline=False) == paths
+    finally:
+        os.close(handle)
+
+
 async def test_a_cancelled_search_ends_its_process(tmp_path: Path) -> None:
     """The script says that it runs, and then never ends."""
     started = tmp_path / "started"
