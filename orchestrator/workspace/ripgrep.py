@@ -163,7 +163,7 @@ async def _limited(process: subprocess.Popen[bytes], work: Callable[[], T]) -> T
         done: str | None = ""
         try:
             with anyio.move_on_after(LIMIT_S):
-                while done is None or done != (done := _done(process.pid)):
+                while done is None or done != (done := _done(process.pid)):  # noqa: ASYNC110  # it tells no event
                     await anyio.sleep(IDLE_S)
         finally:
             if process.poll() is None:
