@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 import msgspec
+from anyio import to_thread
 
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.decisions.costs import LARGE_BYTES, LARGE_LINES
 from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, joined
 from orchestrator.core.events.base import OUTSIDE
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import At, ReadRecord, View
 from orchestrator.engine.services import Services
+
+T = TypeVar("T")
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
@@ -146,7 +151,9 @@ class ReadSets:
             texts = await self._texts({present, *tracked.origins(news_only=news_only)})
         except _NotKept:
             return None
-        found = tracked.stale(texts.__getitem__, texts[present], news_only=news_only)
+        found = await _worked(
+            partial(tracked.stale, texts.__getitem__, texts[present], news_only=news_only), texts.values()
+        )
         if key not in self._tracked:  # two calls of one session may look at a time
             self._tracked[key] = tracked
             self.held += tracked.size
@@ -164,7 +171,7 @@ class ReadSets:
             met = record.met
             await self._follow(tracked, met, view)
             texts = await self._texts({tracked.at, met}) if met != tracked.at else {}
-            tracked.look(record, texts.__getitem__)
+            await _worked(partial(tracked.look, record, texts.__getitem__), texts.values())
             tracked.here = At(record.path, record.version)
             tracked.mark_notified(view)
         await self._follow(tracked, present, view)
@@ -228,6 +235,13 @@ class ReadSets:
         if len(texts) < len(wanted):
             raise _NotKept
         return texts
+
+
+async def _worked(work: Callable[[], T], texts: Iterable[Lines]) -> T:
+    """What comes of work on texts; beside the event loop where one of them is large."""
+    if any(len(text) > LARGE_LINES or sum(map(len, text)) > LARGE_BYTES for text in texts):
+        return await to_thread.run_sync(work)
+    return work()
 
 
 def everybody_of(view: View) -> Authors:
