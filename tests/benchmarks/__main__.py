@@ -38,6 +38,7 @@ from tests.benchmarks import (
     searches,
     starts,
     startup,
+    tokens,
     watching,
     writes,
 )
@@ -72,6 +73,7 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "watching": watching.rows,
     "replay": replay.rows,
     "startup": startup.rows,
+    "tokens": tokens.rows,
     "beside": beside.rows,
 }
 

@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One line of the table. `unit`: "ms", "bytes" or "MB", where less is better, or "calls/s", where more is."""
+    """One line of the table. `unit`: of what less is better, but for "calls/s"."""
 
     work: str
     ours: Samples
