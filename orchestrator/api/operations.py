@@ -10,6 +10,7 @@ from itertools import chain
 
 from orchestrator.api import (
     administration,
+    briefing,
     conflicts,
     context,
     directory_stats,
@@ -228,6 +229,7 @@ AWAIT_CHANGE = Operation(
 
 
 MODULES = (
+    briefing,
     structure,
     relations,
     directory_stats,

@@ -61,15 +61,15 @@ Globs = Annotated[
 BaseText = Annotated[
     Version | None,
     Meta(
-        description="'@N' or 'sha256:…' of the version to change; default: the newest you saw. "
+        description="Version to change, '@N' or 'sha256:…'; default: the newest you saw. "
         "Subagents on one connection must send it."
     ),
 ]
 Preview = Annotated[bool, Meta(description="Only show the outcome.")]
-Reason = Annotated[str, Meta(description="Why, in a few words.", max_length=2000)]
+Reason = Annotated[str, Meta(description="Why, in short.", max_length=2000)]
 RequestId = Annotated[
     Annotated[str, Meta(min_length=1, max_length=200)] | None,
-    Meta(description="Your own id; a repeated call is applied once."),
+    Meta(description="Your own id; repeats apply once."),
 ]
 Supersedes = Annotated[Version | None, Meta(description="'@N' of your conflict that this replaces.")]
 Start = Annotated[Count, Meta(description="First line, 1-based.")]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import orchestrator.api.administration
+import orchestrator.api.briefing
 import orchestrator.api.conflicts
 import orchestrator.api.context
 import orchestrator.api.directory_stats
@@ -165,13 +166,13 @@ class OperationMethods:
         that is safe, else it becomes a conflict.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         path: Relative path, e.g. 'src/app.py'.
         changes: All or none. Each is {search, replace}, {start, end, expect, replace} for lines by number, or
             {symbol, content}.
-        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
-            must send it.
+        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
+            send it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -189,14 +190,14 @@ class OperationMethods:
         """Apply a patch of one or several files, all or none; it can create, delete and rename.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         patch: A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', blocks of '<<<<<<< SEARCH',
             '=======', '>>>>>>> REPLACE' below the file's name, or a whole file in a ``` fence below its path. Copy
             context exactly, leave nothing out.
         path: The file, if the patch names none.
-        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
-            must send it.
+        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
+            send it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -215,13 +216,13 @@ class OperationMethods:
         """Create a file, append to one, or replace one that this session has read whole.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         path: Relative path, e.g. 'src/app.py'.
         content: The whole new text, or what to append.
         mode: truncate: replace all (read it whole first); create: only if absent.
-        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
-            must send it.
+        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
+            send it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -238,12 +239,12 @@ class OperationMethods:
         """Move or rename a file or a folder; never overwrites.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         source: Relative path, e.g. 'src/app.py'.
         destination: New path; must not exist.
-        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
-            must send it.
+        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
+            send it.
         """
 
     async def delete_file(
@@ -258,11 +259,11 @@ class OperationMethods:
         """Delete a file, or a folder with all in it; revert brings it back.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         path: Relative path, e.g. 'src/app.py'.
-        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
-            must send it.
+        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
+            send it.
         """
 
     async def create_directory(
@@ -276,8 +277,8 @@ class OperationMethods:
         """Make a directory, and those above it.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         path: Relative path, e.g. 'src/app.py'.
         """
 
@@ -324,8 +325,8 @@ class OperationMethods:
         """Undo one change, whenever it was made; later changes of others are kept.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         change: '@N' of a change or of an external change.
         """
 
@@ -334,6 +335,12 @@ class OperationMethods:
 
         id: '@N' of an approval, a conflict or a change.
         timeout_s: Seconds to wait.
+        """
+
+    async def get_briefing(self, max_tokens: int = 2000) -> orchestrator.api.briefing.Briefing:
+        """Begin here: folders, first documents, who works on what, your open work.
+
+        max_tokens: Token budget.
         """
 
     async def get_overview(
@@ -527,8 +534,8 @@ class OperationMethods:
         others is kept; where it overlaps, the file becomes a conflict.
 
         preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         agent: Only changes of this agent; 'outside': only external changes.
         session: Only changes of this session.
         task: Only changes of this task ('@N').
@@ -578,7 +585,7 @@ class OperationMethods:
         """Say what you work on; your changes carry the task until it ends.
 
         title: What you set out to do.
-        request_id: Your own id; a repeated call is applied once.
+        request_id: Your own id; repeats apply once.
         """
 
     async def end_task(
@@ -591,7 +598,7 @@ class OperationMethods:
 
         task: '@N' of the task.
         outcome: What came of it.
-        request_id: Your own id; a repeated call is applied once.
+        request_id: Your own id; repeats apply once.
         """
 
     async def reserve_paths(
@@ -608,8 +615,8 @@ class OperationMethods:
         globs: gitignore-style: 'src/api' and all in it, '/a.py' in the root only, '*.sql' at any depth, '!x' excepts.
         ttl_s: Seconds; the same call again renews it.
         mode: exclusive: you alone change them; shared: nobody may have them exclusively.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         """
 
     async def release_paths(
@@ -620,7 +627,7 @@ class OperationMethods:
         """Give a lease back before its time is over.
 
         lease: '@N' of the lease.
-        request_id: Your own id; a repeated call is applied once.
+        request_id: Your own id; repeats apply once.
         """
 
     async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.session_operations.StaleReadersAnswer:
@@ -670,8 +677,8 @@ class OperationMethods:
             'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file would be
             replaced.
         review: With choice 'review': '@N' of the review.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
         approver: The approver code.
         """
 
@@ -737,7 +744,7 @@ class OperationMethods:
 
         approver: The approver code.
         approval: '@N' of the request.
-        reason: Why, in a few words.
+        reason: Why, in short.
         """
 
     async def agent_add(
@@ -815,7 +822,7 @@ class OperationMethods:
 
         approver: The approver code.
         grant: '@N' of the grant.
-        reason: Why, in a few words.
+        reason: Why, in short.
         """
 
     async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.policies.PolicyReport:
@@ -936,7 +943,7 @@ class OperationMethods:
         fields: Which of its fields, e.g. 'reason'; all that can be, without it.
         blob: Instead of an event: the content to remove, 'sha256:…' or '@N' of the version that has it.
         path: With blob '@N': of which file, where that version brought several, or is hidden.
-        reason: Why, in a few words.
+        reason: Why, in short.
         """
 
     async def journal_backup(self, directory: str) -> orchestrator.api.journal_operations.BackupAnswer:

@@ -44,6 +44,11 @@ class NameIndex:
         self._pieces = _pieces(lines)
         self._count = len(lines)
 
+    @property
+    def state(self) -> object:
+        """The same object for as long as the lines are the same."""
+        return self._pieces
+
     def __len__(self) -> int:
         return self._count
 

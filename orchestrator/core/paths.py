@@ -226,9 +226,15 @@ _CODE: Final = frozenset(
 _DOC: Final = frozenset("md markdown rst txt adoc org tex".split())
 _CONFIG: Final = frozenset("toml yaml yml json json5 ini cfg conf properties xml env editorconfig lock".split())
 _GENERATED_ENDS: Final = (".min.js", ".min.css", ".map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".lock", "-lock.json")
+_CONVENTIONS: Final = tuple(
+    "AGENTS.md CLAUDE.md GEMINI.md CONVENTIONS.md .cursorrules .windsurfrules .clinerules .goosehints "
+    "copilot-instructions.md".split()
+)
+_CURSOR_RULES: Final = "/.cursor/rules"
 _ENTRY: Final = (
-    "AGENTS.md CLAUDE.md README.md README.rst README CONTRIBUTING.md LLM_FILE_ACCESS.md "
-    "pyproject.toml package.json go.mod Cargo.toml CMakeLists.txt Makefile".split()
+    *_CONVENTIONS,
+    *"README.md README.rst README CONTRIBUTING.md LLM_FILE_ACCESS.md".split(),
+    *"pyproject.toml package.json go.mod Cargo.toml CMakeLists.txt Makefile".split(),
 )
 
 
@@ -255,10 +261,24 @@ def tags_of(path: WorkspacePath) -> tuple[str, ...]:
 
 def entry_rank(path: WorkspacePath) -> tuple[int, int, str] | None:
     """The rank of an entrypoint document in reading order, the root's first; None for other files."""
-    name = path.rpartition("/")[2]
-    if name not in _ENTRY:
-        return None
-    return (path.count("/"), _ENTRY.index(name), path)
+    folder, _, name = path.rpartition("/")
+    if name in _ENTRY:
+        return (entry_depth(path), _ENTRY.index(name), path)
+    if name.endswith(".mdc") and f"/{folder}".endswith(_CURSOR_RULES):
+        return (entry_depth(path), len(_CONVENTIONS), path)
+    return None
+
+
+def entry_depth(path: WorkspacePath) -> int:
+    """How far below the root the folder is that an entrypoint document speaks of."""
+    folder = path.rpartition("/")[0]
+    above = f"/{folder}" if folder else ""
+    return above.removesuffix(_CURSOR_RULES).removesuffix("/.github").count("/")
+
+
+def is_convention(path: WorkspacePath) -> bool:
+    """Whether a file tells agents how to work, by its name."""
+    return path.rpartition("/")[2] in _CONVENTIONS or (path.endswith(".mdc") and entry_rank(path) is not None)
 
 
 def _is_test(name: str) -> bool:

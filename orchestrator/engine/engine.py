@@ -11,6 +11,7 @@ import anyio
 from orchestrator.api import administration as admin
 from orchestrator.api import history, journal_operations, policies, session_operations
 from orchestrator.api import operations as o
+from orchestrator.api.briefing import GET_BRIEFING
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.context import GET_EXCERPT, READ_FILES, SUMMARIZE_FILE
 from orchestrator.api.directory_stats import DIRECTORY_STATS
@@ -32,6 +33,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.administration import Administration, DaemonFacts
 from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.calls import CallService, handled_by, handlers_of
 from orchestrator.engine.changes.approvals import ApprovalService
@@ -61,6 +63,7 @@ from orchestrator.engine.reads.directory_stats import DirectoryCounter
 from orchestrator.engine.reads.excerpts import Excerpter
 from orchestrator.engine.reads.file_facts import FactReader
 from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.file_tree import FileTrees
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
 from orchestrator.engine.reads.many_files import ManyReader
@@ -137,11 +140,14 @@ class Engine:
         self._log = logger("engine")
         reader, historian = Reader(services, observer), Historian(services, observer, importer)
         self.facts = FactReader(services, observer, reader.large)
-        sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, reader)
+        trees = FileTrees(names, services.permissions, services.access)
+        sessions = SessionService(services, answers, self._leases, self.stale_read_notifier, reader, trees)
         searcher = Searcher(services, observer, names, reader.large)
         self._indexer = SemanticIndexer(services, semantic)
         by_meaning = SemanticSearcher(services, observer, names, searcher, self._indexer)
         symbols = SymbolReader(services, observer, reader)
+        excerpter = Excerpter(services, observer)
+        briefer = Briefer(services, trees, sessions, self._leases, excerpter)
         lister, travel = Lister(services, self.facts, names), TimeTravel(services)
         summarizer = Summarizer(services, observer, reader)
         writer = Writer(services, pipeline, renames)
@@ -180,7 +186,7 @@ class Engine:
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
             handled_by(READ_FILES, ManyReader(services, summarizer, self.facts, self._note_refusal).read_files),
-            handled_by(GET_EXCERPT, Excerpter(services, observer).get_excerpt),
+            handled_by(GET_EXCERPT, excerpter.get_excerpt),
             handled_by(SUMMARIZE_FILE, summarizer.summarize_file),
             handled_by(o.EDIT_FILE, writer.edit_file),
             handled_by(o.APPLY_PATCH, writer.apply_patch),
@@ -192,6 +198,7 @@ class Engine:
             handled_by(o.GET_DIFF, historian.get_diff),
             handled_by(o.REVERT, undoer.revert),
             handled_by(history.ROLLBACK, undoer.rollback),
+            handled_by(GET_BRIEFING, briefer.get_briefing),
             handled_by(SESSION_STATUS, sessions.session_status),
             handled_by(BEGIN_TASK, sessions.begin_task),
             handled_by(END_TASK, sessions.end_task),

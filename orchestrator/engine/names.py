@@ -132,6 +132,11 @@ class Names:
         """Whether the index answers now."""
         return self._settled() is not None
 
+    def state(self) -> object | None:
+        """The same object for as long as the names are the same; None: the disk is asked."""
+        index = self._settled()
+        return index.state if index is not None else None
+
     # --- kept ---------------------------------------------------------------------------
 
     def begin(self) -> None:

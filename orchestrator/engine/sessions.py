@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from functools import partial
+from itertools import islice
 
 import anyio
 import msgspec
@@ -15,7 +16,6 @@ from orchestrator.core.errors import CallerError, DiskFull, SessionUnknown, Vers
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, parse_seq, show
-from orchestrator.core.paths import entry_rank
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
 from orchestrator.engine.approver import ApproverGate
@@ -24,6 +24,7 @@ from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.file_tree import FileTrees
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -41,12 +42,26 @@ class SessionService:
     """Answers about the caller's own session."""
 
     def __init__(
-        self, services: Services, answers: Answers, leases: Leases, noticer: StaleReadNotifier, reader: Reader
+        self,
+        services: Services,
+        answers: Answers,
+        leases: Leases,
+        noticer: StaleReadNotifier,
+        reader: Reader,
+        trees: FileTrees,
     ) -> None:
         self._s, self._answers, self._leases, self._noticer = services, answers, leases, noticer
-        self._reader = reader
+        self._reader, self._trees = reader, trees
 
     async def session_status(self, caller: Caller, call: Call, params: p.Params) -> a.SessionInfo:
+        stack = await self.stack(caller)
+        tree = await self._trees.of(caller)
+        seen = self._session(caller).seen
+        unread = (path for path in tree.documents if path not in seen and self._s.permissions.readable(caller, path))
+        return msgspec.structs.replace(stack, start_here=tuple(islice(unread, ENTRY_DOCUMENTS)))
+
+    async def stack(self, caller: Caller) -> a.SessionInfo:
+        """What the session has read, changed and works on, and what waits of it."""
         session = self._session(caller)
         leases = self._leases.seen_by(caller, session.seen)
         stale = await self._noticer.stale(caller)
@@ -73,18 +88,7 @@ class SessionService:
                 )
                 for made in reversed(session.changes[-SHOWN:])
             ),
-            tasks=tuple(
-                [
-                    a.TaskInfo(
-                        task=show(task),
-                        title=await self._title(task),
-                        session=session.id,
-                        agent=session.agent,
-                        since=since,
-                    )
-                    for task, since in session.tasks.items()
-                ]
-            ),
+            tasks=await self.tasks(session),
             leases=await self._leases.infos(leases, caller),
             stale=stale[:SHOWN],
             budgets=tuple(
@@ -98,7 +102,21 @@ class SessionService:
                 )
                 for item in self._s.limits.budgets(caller)
             ),
-            start_here=self._start_here(caller, session),
+        )
+
+    async def tasks(self, session: Session) -> tuple[a.TaskInfo, ...]:
+        """The open tasks of a session."""
+        return tuple(
+            [
+                a.TaskInfo(
+                    task=show(task),
+                    title=await self._title(task),
+                    session=session.id,
+                    agent=session.agent,
+                    since=since,
+                )
+                for task, since in session.tasks.items()
+            ]
         )
 
     def _pending(self, caller: Caller) -> tuple[a.PendingEdit, ...]:
@@ -113,17 +131,6 @@ class SessionService:
             if c.agent == caller.agent
         ]
         return (*waiting, *conflicts)
-
-    def _start_here(self, caller: Caller, session: Session) -> tuple[str, ...]:
-        ranked = sorted(
-            (rank, path)
-            for path in self._s.state.registry.paths()
-            if (rank := entry_rank(path)) is not None
-            and path not in session.seen
-            and self._s.permissions.readable(caller, path)
-            and self._s.access.lists(caller, path)
-        )
-        return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 
     async def _title(self, task: Seq) -> str:
         begun = await self._s.notes.event(task, TaskBegun)

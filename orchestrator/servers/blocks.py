@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import singledispatch
 
 from orchestrator.api import results as r
+from orchestrator.api.briefing import Briefing, briefing_head, briefing_rows
 from orchestrator.api.context import Excerpt, FileTexts, Summary, excerpt_head, excerpt_rows, summary_head
 from orchestrator.api.history import BlameAnswer
 from orchestrator.api.relations import FoundReferences, Related, reference_rows, references_head, related_rows
@@ -171,6 +172,12 @@ def _excerpt(result: Excerpt) -> str:
     rows = "".join(f"{row}\n" for row in excerpt_rows(result))
     left = [f"[left out: lines {one.start}-{one.end}: {one.next}]" for one in result.left_out]
     return fenced(excerpt_head(result), rows, "\n".join(left))
+
+
+@_block.register
+def _briefing(result: Briefing) -> str:
+    rows = "".join(f"{row}\n" for row in briefing_rows(result))
+    return fenced(briefing_head(result), rows, "\n".join(f"[left out: {it.what}: {it.next}]" for it in result.left_out))
 
 
 @_block.register

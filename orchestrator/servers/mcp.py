@@ -12,8 +12,10 @@ import mcp_types as types
 import msgspec
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
+from orchestrator.api.briefing import BRIEFING_URI, GET_BRIEFING
 from orchestrator.api.conflicts import Conflicts
 from orchestrator.api.framing import Preamble, Request, refusal
 from orchestrator.api.line_stream import LineStream
@@ -36,6 +38,13 @@ from orchestrator.version import VERSION
 _ENCODER = msgspec.json.Encoder()
 FRAME_BYTES = 50
 """Between the blocks of one answer."""
+
+BRIEFING = types.Resource(
+    name="briefing",
+    uri=BRIEFING_URI,
+    description="What get_briefing answers: folders, documents, who works on what, what you have open.",
+    mime_type="text/plain",
+)
 
 NOT_OFFERED = "tools/list names all of them; a person opens the others with `orchestrator mcp --toolset full`."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
@@ -90,7 +99,32 @@ class McpHandlers:
             instructions=None if stands_in else INSTRUCTIONS,  # whose prompts are another server's gets none
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_list_resources=None if stands_in else self._list_resources,
+            on_read_resource=None if stands_in else self._read_resource,
         )
+
+    async def _list_resources(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[BRIEFING] if self._briefs(self._client_of(context)) else [])
+
+    async def _read_resource(
+        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """What get_briefing answers, to the same caller under the same name."""
+        if params.uri != BRIEFING.uri or not self._briefs(self._client_of(context)):
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}", {"uri": params.uri})
+        call = types.CallToolRequestParams(name=GET_BRIEFING.name)
+        answered = await self._call_tool(context, call)
+        text = "\n".join(part.text for part in getattr(answered, "content", ()) if isinstance(part, types.TextContent))
+        if getattr(answered, "is_error", False):
+            raise MCPError(types.INTERNAL_ERROR, text)
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=BRIEFING.uri, mime_type=BRIEFING.mime_type, text=text)]
+        )
+
+    def _briefs(self, client: McpClient) -> bool:
+        return GET_BRIEFING.name not in self._dispatcher.switched_off(client.caller)
 
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None

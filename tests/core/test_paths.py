@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.core import paths
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.paths import check_new_name, fold, folded, parse_path, valid_name
+from orchestrator.core.paths import check_new_name, entry_rank, fold, folded, parse_path, valid_name
 
 ROOTS = ("/srv/W", "/data/real/W")
 
@@ -242,3 +242,21 @@ def test_a_folded_path_folds_to_itself(component: str) -> None:
     once = folded(component)
     assert "" not in once
     assert folded("/".join(once)) == once
+
+
+@pytest.mark.parametrize(
+    ("path", "depth"),
+    [
+        pytest.param("README.md", 0, id="of the root"),
+        pytest.param(".cursorrules", 0, id="hidden, of the root"),
+        pytest.param("a/b/AGENTS.md", 2, id="of a folder"),
+        pytest.param(".github/copilot-instructions.md", 0, id="kept apart, of the root"),
+        pytest.param("a/.cursor/rules/x.mdc", 1, id="kept apart, of a folder"),
+        pytest.param(".venv/lib/README.md", 2, id="in a hidden folder like any other"),
+        pytest.param("a/rules/x.mdc", None, id="rules of something else"),
+        pytest.param("a/README.mdx", None, id="another name"),
+    ],
+)
+def test_entrypoint_documents_are_ranked_by_the_folder_they_speak_of(path: str, depth: int | None) -> None:
+    rank = entry_rank(WorkspacePath(path))
+    assert (rank and rank[0]) == depth

@@ -160,6 +160,7 @@ def listed(ask: Asking, files: tuple[str, ...]) -> None:
     ask("delete_file", path="small.txt")
     ask("create_directory", path=f"made/{NAME}")
     ask("session_status")
+    ask("get_briefing")
     task = ask("begin_task", title="t" * 500)["task"]
     ask("end_task", task=task, outcome="o" * 2000)
     lease = ask("reserve_paths", globs=[f"{NAME}{number}" for number in range(40)])["lease"]

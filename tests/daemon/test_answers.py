@@ -54,6 +54,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("move_file", {"source": "n.txt", "destination": "m.txt"}),
     ("delete_file", {"path": "m.txt"}),
     ("directory_stats", {}),
+    ("get_briefing", {}),
     ("file_history", {"path": "a.txt"}),
     ("file_history", {"path": "m.txt"}),
     ("get_diff", {"path": "a.txt"}),

@@ -117,6 +117,7 @@ def calls(names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         ("get_excerpt", {"path": "big.txt", "max_lines": 5000, "max_tokens": 200_000, "leave_out": "middle"}),
         ("get_excerpt", {"path": "wide.txt", "max_tokens": 200_000, "line": 50}),
         ("summarize_file", {"path": "deep.py", "max_tokens": 200_000}),
+        ("get_briefing", {"max_tokens": 50_000}),
         ("read_symbol", {"path": "deep.py", "max_tokens": 200_000, "symbol": "C3"}),
         ("read_symbol", {"path": "deep.py", "symbol": "C"}),
         ("read_enclosing", {"path": "wide.txt", "max_tokens": 200_000, "line": 3, "context_lines": 500}),

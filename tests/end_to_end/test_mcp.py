@@ -15,7 +15,7 @@ from tests.end_to_end.workspace_factory import CORE, Place
 pytestmark = pytest.mark.anyio
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 31))
-TEXT_SHAPED = ("list_files", "find_files", "search_content", "read_file", "file_history", "get_diff")
+TEXT_SHAPED = "list_files find_files search_content read_file file_history get_diff get_briefing".split()
 ERAS = pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 Mode = Literal["auto", "legacy"]
 

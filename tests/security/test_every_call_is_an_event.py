@@ -68,6 +68,7 @@ CASES = (
     Case("read_files", "ok", {"paths": ["a.txt", "none.txt"]}),
     Case("get_excerpt", "ok", {"path": "a.txt", "line": 1}),
     Case("summarize_file", "ok", {"path": "a.txt"}),
+    Case("get_briefing", "ok"),
     Case("read_symbol", "ok", {"path": "a.py", "symbol": "f"}),
     Case("read_enclosing", "ok", {"path": "a.txt", "line": 2}),
     Case("related_files", "ok", {"path": "a.py"}),

@@ -52,6 +52,20 @@ def test_a_tool_is_called_in_the_version_before(tess: HttpCaller) -> None:
     assert "     2\ttwo" in answer.message["result"]["content"][0]["text"]
 
 
+def test_the_briefing_is_a_resource_as_well(tess: HttpCaller) -> None:
+    (offered,) = tess.rpc("resources/list").message["result"]["resources"]
+    read = tess.rpc("resources/read", {"uri": offered["uri"]}, Mcp_Name=offered["uri"]).message["result"]
+    assert read["cacheScope"] == "private"
+    assert (
+        read["contents"][0]["text"].partition(" at @")[0]
+        == tess.tool("get_briefing")["content"][0]["text"].partition(" at @")[0]
+    )
+    opened = tess.send(first())
+    session = {"Mcp_Session_Id": opened.headers["mcp-session-id"]}
+    answer = tess.send(first("resources/read", {"uri": offered["uri"]}), MCP_Protocol_Version="2025-11-25", **session)
+    assert "\n<content " in answer.message["result"]["contents"][0]["text"]
+
+
 def test_the_other_address_of_localhost_is_ours_too(tess: HttpCaller) -> None:
     if not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")

@@ -59,6 +59,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "read_files": [{"paths": [PATH]}, {"paths": [PATH, "a.txt"]}],
     "get_excerpt": [{"path": PATH}, {"path": PATH, "pattern": "day"}, {"path": PATH, "symbol": "dear"}],
     "summarize_file": [{"path": PATH}],
+    "get_briefing": [{}],
     "find_references": [{"symbol": "day"}, {"symbol": "day", "path": PATH}, {"symbol": "monday", "by": "word"}],
     "edit_file": [
         {"path": PATH, "changes": [{"search": "monday q", "replace": "x"}]},

@@ -90,6 +90,7 @@ TABLE = [
     Row("read_files", {"paths": [PATH]}, "shows", "leaves out"),
     Row("get_excerpt", ONE, "shows", "asks"),
     Row("summarize_file", ONE, "shows", "asks"),
+    Row("get_briefing", {}, "is silent", "is silent"),
     Row("find_references", {"symbol": "monday"}, "leaves out", "leaves out"),
     Row("find_references", {**ONE, "symbol": "dear diary quokka"}, "shows", "asks"),
     Row("edit_file", {**ONE, **EDIT}, "shows", "asks"),

@@ -11,6 +11,7 @@ import click
 
 from orchestrator.api import results as r
 from orchestrator.api.administration import StatusInfo
+from orchestrator.api.briefing import Briefing, briefing_head, briefing_rows
 from orchestrator.api.conflicts import ConflictInfo, Party
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
@@ -125,6 +126,15 @@ def _skipping(call: str | None) -> str:
     """The option by which a call that an answer names goes on."""
     found = re.search(r"\bskip=(\d+)", call or "")
     return f"--skip {found[1]}" if found else ""
+
+
+@rendered.register
+def _briefing(result: Briefing) -> Iterator[str]:
+    yield briefing_head(result)
+    for row in briefing_rows(result):
+        yield from content(row) if row else ("",)
+    for it in result.left_out:
+        yield f"… left out: {it.what}: {for_people(it.next)}"
 
 
 @rendered.register

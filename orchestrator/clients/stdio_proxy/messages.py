@@ -117,6 +117,7 @@ class Handshake:
         if toolset in DROP_IN:  # its server's clients were told nothing
             for greeting in ("initialize", "discover"):
                 self._known[greeting].pop("instructions")
+                self._known[greeting]["capabilities"].pop("resources")
         self.writes: frozenset[str] = frozenset(self._known["writes"])
 
     def reply(self, message: ClientMessage) -> bytes | None:

@@ -33,8 +33,11 @@ class Excerpter:
         if len(given) > 1:
             raise ParameterInvalid(given[1], f"send one of {' and '.join(given)}")
         path = self._s.paths.file(params.path)
-        access = self._s.access.content(caller, call, path)
-        async with self._s.locks.shared(path):
+        return await self.excerpt(self._s.access.content(caller, call, path), call, params)
+
+    async def excerpt(self, access: ContentAccess, call: Call, params: c.GetExcerpt) -> c.Excerpt:
+        """The same of a path that the caller need not have named."""
+        async with self._s.locks.shared(access.path):
             found = await outlined_file(self._s, self._observer, access)
             return await self._excerpt(access, call, params, found)
 
