@@ -61,7 +61,7 @@ Globs = Annotated[
 BaseText = Annotated[
     Version | None,
     Meta(
-        description="Version to change, '@N' or 'sha256:…'; default: the newest you saw. "
+        description="Version to change, '@N' or 'sha256:…'; default: newest you saw. "
         "Subagents on one connection must send it."
     ),
 ]

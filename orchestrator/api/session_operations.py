@@ -92,7 +92,7 @@ SESSION_STATUS = Operation(
     "session_status",
     p.Params,
     SessionInfo,
-    "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
+    "What this session read (stale reads marked), changed and works on, and what waits.",
     most_bytes=SHORT_BYTES,
     core=True,
     inline=True,

@@ -171,8 +171,8 @@ class OperationMethods:
         path: Relative path, e.g. 'src/app.py'.
         changes: All or none. Each is {search, replace}, {start, end, expect, replace} for lines by number, or
             {symbol, content}.
-        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
-            send it.
+        base: Version to change, '@N' or 'sha256:…'; default: newest you saw. Subagents on one connection must send
+            it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -196,8 +196,8 @@ class OperationMethods:
             '=======', '>>>>>>> REPLACE' below the file's name, or a whole file in a ``` fence below its path. Copy
             context exactly, leave nothing out.
         path: The file, if the patch names none.
-        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
-            send it.
+        base: Version to change, '@N' or 'sha256:…'; default: newest you saw. Subagents on one connection must send
+            it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -221,8 +221,8 @@ class OperationMethods:
         path: Relative path, e.g. 'src/app.py'.
         content: The whole new text, or what to append.
         mode: truncate: replace all (read it whole first); create: only if absent.
-        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
-            send it.
+        base: Version to change, '@N' or 'sha256:…'; default: newest you saw. Subagents on one connection must send
+            it.
         supersedes: '@N' of your conflict that this replaces.
         """
 
@@ -243,8 +243,8 @@ class OperationMethods:
         request_id: Your own id; repeats apply once.
         source: Relative path, e.g. 'src/app.py'.
         destination: New path; must not exist.
-        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
-            send it.
+        base: Version to change, '@N' or 'sha256:…'; default: newest you saw. Subagents on one connection must send
+            it.
         """
 
     async def delete_file(
@@ -262,8 +262,8 @@ class OperationMethods:
         reason: Why, in short.
         request_id: Your own id; repeats apply once.
         path: Relative path, e.g. 'src/app.py'.
-        base: Version to change, '@N' or 'sha256:…'; default: the newest you saw. Subagents on one connection must
-            send it.
+        base: Version to change, '@N' or 'sha256:…'; default: newest you saw. Subagents on one connection must send
+            it.
         """
 
     async def create_directory(
@@ -575,7 +575,7 @@ class OperationMethods:
         """
 
     async def session_status(self) -> orchestrator.api.session_operations.SessionInfo:
-        """What this session has read (stale reads marked), what waits, what it changed, its tasks."""
+        """What this session read (stale reads marked), changed and works on, and what waits."""
 
     async def begin_task(
         self,
