@@ -31,8 +31,8 @@ STORE = "semantic.db"
 START_S = 120.0
 """To load a model and the vectors of the last run."""
 
-GRACE_S = 30.0
-"""Beyond what a service may take for its tries."""
+REQUESTS, GRACE_S = 10, 30.0
+"""Of a service for one answer, each of which may take the policy's `timeout_s`; and what an answer may take besides."""
 
 MOST_ANSWER_BYTES = 256 << 20
 
@@ -59,7 +59,7 @@ class IndexProgram:
     async def open(self, settings: SemanticRules) -> OpenedIndex:
         async with self._turn:
             await self._end()
-            self._answer_s = 3 * settings.timeout_s + GRACE_S
+            self._answer_s = REQUESTS * settings.timeout_s + GRACE_S
             try:
                 self._process = await supervised_process.start(
                     (PROGRAM, *_options(settings), "--store", str(self._store)),

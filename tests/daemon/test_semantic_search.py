@@ -53,13 +53,13 @@ class Embedding(RunningDaemon):
 
 
 @contextmanager
-def embedding(base: Path, settings: str, more: str = "") -> Iterator[Embedding]:
+def embedding(base: Path, settings: str, more: str = "", *options: str) -> Iterator[Embedding]:
     daemon = Embedding(base)
     daemon.write(settings, more)
     (daemon.workspace / "auth.py").write_text(AUTH)
     (daemon.workspace / "send.py").write_text(SEND)
     (daemon.workspace / ".env").write_text("password=hunter2\n")
-    daemon.start()
+    daemon.start(*options)
     try:
         yield daemon
     finally:
@@ -149,6 +149,16 @@ async def test_the_index_follows_the_files(base: Path) -> None:
         async with daemon.client("alice") as alice:
             assert places(await found(alice, "payment")) == [("paid.py", 1, "semantic")]
         assert (daemon.state_dir / "semantic.db").stat().st_size == size
+
+
+async def test_a_passage_of_a_file_that_is_another_by_now_is_not_shown(base: Path) -> None:
+    with embedding(base, folder(base), "", "--no-watch") as daemon:
+        async with daemon.client("alice") as alice:
+            assert places(await found(alice, "tried again")) == [("send.py", 1, "semantic")]
+            (daemon.workspace / "send.py").write_text("nothing of the kind\n")
+            answer = await alice.search_content("tried again", mode="semantic")
+            assert (answer.hits, answer.partial) == ((), True)
+            assert places(await found(alice, "tried again")) == []
 
 
 HIDES = """

@@ -12,19 +12,18 @@ from functools import partial
 
 import anyio
 import anyio.lowlevel
-from anyio import to_thread
 
 from orchestrator.core.annotations import paths_of
-from orchestrator.core.errors import EmbeddingFailed, SemanticSearchOff, plural
+from orchestrator.core.errors import EmbeddingFailed, SemanticSearchOff, TextTooCostly, plural
 from orchestrator.core.events.base import ExternalChange, Recorded
 from orchestrator.core.events.files import ChangeApplied, FilesFound
-from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath
 from orchestrator.core.policy.rules import SemanticRules
 from orchestrator.core.projections.registry import Known
 from orchestrator.core.text.chunks import chunks
-from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.redact import SecretRedactor
+from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.access import Showing
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
@@ -37,8 +36,11 @@ MOST_FILE_BYTES = 1024 * 1024
 MOST_CHARACTERS = 1500
 """Of one passage that are embedded: about as many tokens as most models take."""
 
-BATCH_CHUNKS = 128
-"""Passages that are embedded together; a question waits for no more of them."""
+MOST_OF_FILE = 256
+"""Passages of one file that are embedded, from its beginning."""
+
+BATCH_CHUNKS = 64
+"""Passages that are embedded together, with those of one more file; a question waits for no more of them."""
 
 SLICE = 200
 """Files that policy judges before other callers have their turn."""
@@ -75,9 +77,7 @@ class SemanticIndexer:
         moved = isinstance(event, ChangeApplied | FilesFound | ExternalChange) and self._wanted.on
         if moved:
             self._dirty.update(paths_of(event))
-        elif isinstance(event, ContentRedacted):
-            self._all = True
-        if moved or self._all or not self._judged:
+        if moved or not self._judged:
             self._wake()
 
     def _wake(self) -> None:
@@ -133,10 +133,6 @@ class SemanticIndexer:
     def held(self) -> int:
         """How many contents the index has."""
         return len(self._held)
-
-    def redacted(self, lines: Iterable[str]) -> tuple[str, ...]:
-        """Lines as they may be embedded."""
-        return SecretRedactor().hide(tuple(lines), level="all")
 
     # --- the work -------------------------------------------------------------------------
 
@@ -238,28 +234,35 @@ class SemanticIndexer:
             self._held |= {content.digest for content in batch} - left_out
 
     async def _texts(self, digest: Digest, path: WorkspacePath) -> ContentTexts | None:
-        """What is embedded of a content; None where it is not kept, no text, or too much of it."""
+        """What is embedded of a content; None where it is not kept, no text, or takes too long."""
         data = await self._s.journal.content(digest, most=MOST_FILE_BYTES)
         if not isinstance(data, bytes) or len(data) > MOST_FILE_BYTES:
             return None
-        document = await to_thread.run_sync(partial(_text, data, self._s.state.encodings.of(digest)))
-        outline = await self._s.parser.outline(path, digest, data) if document is not None else None
-        if document is None or outline is None:
+        outline = await self._s.parser.outline(path, digest, data)
+        if outline is None:
             return None
-        whole = chunks(outline, len(document.lines))
-        cut = tuple(one for one in whole if any(map(str.strip, document.lines[one.start - 1 : one.end])))
-        if not cut:
+        try:
+            return await self._s.workers.run(
+                partial(_passages, digest, data, self._s.state.encodings.of(digest), outline)
+            )
+        except TextTooCostly:
             return None
-        lines = await to_thread.run_sync(self.redacted, document.lines)
-        names = self.redacted(encodable(chunk.name) for chunk in cut)
-        cut = tuple(chunk._replace(name=name) for chunk, name in zip(cut, names, strict=True))
-        texts = ("\n".join((chunk.name, *lines[chunk.start - 1 : chunk.end]))[:MOST_CHARACTERS] for chunk in cut)
-        return ContentTexts(digest, cut, tuple(map(encodable, texts)))
 
 
-def encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def redacted(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines as they may be embedded: without secrets, and such that JSON takes them."""
+    hidden = SecretRedactor().hide(tuple(lines), level="all")
+    return tuple(line.encode("utf-8", "replace").decode() for line in hidden)
 
 
-def _text(data: bytes, known: Known) -> Document | None:
-    return decode(data, like=known.written or known.like)
+def _passages(digest: Digest, data: bytes, known: Known, outline: Outline) -> ContentTexts | None:
+    document = decode(data, like=known.written or known.like)
+    if document is None:
+        return None
+    lines = redacted(document.lines)
+    found = chunks(outline, len(lines))
+    cut = [chunk for chunk in found if any(map(str.strip, lines[chunk.start - 1 : chunk.end]))][:MOST_OF_FILE]
+    names = redacted(chunk.name for chunk in cut)
+    named = tuple(chunk._replace(name=name) for chunk, name in zip(cut, names, strict=True))
+    texts = ("\n".join((chunk.name, *lines[chunk.start - 1 : chunk.end]))[:MOST_CHARACTERS] for chunk in named)
+    return ContentTexts(digest, named, tuple(texts)) if named else None

@@ -29,7 +29,7 @@ from orchestrator.engine.names import Names
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.search_page import Page, Ranked
 from orchestrator.engine.reads.search_sources import SHOWN, SHOWN_OF_MANY, Present, Shown
-from orchestrator.engine.semantic.indexer import SemanticIndexer, encodable
+from orchestrator.engine.semantic.indexer import SemanticIndexer, redacted
 from orchestrator.engine.services import Services
 from orchestrator.ports.semantic import Near, SemanticIndex
 
@@ -138,7 +138,7 @@ class SemanticSearcher:
         self, index: SemanticIndex, params: p.SearchContent, among: Collection[Digest] | None
     ) -> list[Near]:
         """Raises EmbeddingFailed."""
-        question = " ".join(self._indexer.redacted(encodable(params.pattern).split("\n")))
+        question = " ".join(redacted(params.pattern.split("\n")))
         with anyio.move_on_after(ANSWER_S):
             return await index.nearest(question, among, max(LEAST_NEAR, 3 * params.max_results))
         raise EmbeddingFailed(f"no answer in {ANSWER_S:g} s: {self._indexer.health}")

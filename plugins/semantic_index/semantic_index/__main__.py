@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import resource
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +49,7 @@ def main() -> int:
         request = json.loads(line)
         try:
             answer({"id": request["id"], **done(request, embedder, store)})
-        except Failed as error:
+        except (Failed, sqlite3.Error) as error:
             answer({"id": request["id"], "failed": str(error)})
     return 0
 
