@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
+from orchestrator.api.toolsets import TOOLSETS
+from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 
 HANDSHAKE = {
@@ -45,7 +46,16 @@ async def rows(setting: Setting) -> Rows:
             none = Samples([], peer.trouble)
             row = Row(work="stdio transport: start to tools/list", ours=taken["ours"], peer=peer.name, theirs=none)
             listed.append(row)
-    return listed
+    return [*listed, *await _of_toolsets(setting)]
+
+
+async def _of_toolsets(setting: Setting) -> Rows:
+    def listing(toolset: str) -> Work:
+        return plain(lambda: listed_tools((*setting.transport("starter"), "--toolset", toolset), setting.daemon.env))
+
+    taken = await in_turns({name: listing(name) for name in TOOLSETS}, setting.times(10))
+    work, target = "stdio transport, --toolset", Target(at_most_ms=80.0)
+    return [Row(work=f"{work} {name}: start to tools/list", ours=its, target=target) for name, its in taken.items()]
 
 
 def listed_tools(command: tuple[str, ...], env: Mapping[str, str] | None = None) -> None:

@@ -14,6 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.benchmarks.logs import MISSPELT, PRESENT, write_log
 from tests.daemon.beside import Beside, Measured
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
@@ -106,6 +107,24 @@ async def searching(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
 
 @asynccontextmanager
+async def searching_a_log(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Searches of 582 MB: for what is there, with typos, and for what is in every other line."""
+    path = daemon.workspace / "huge.log"
+    write_log(path, 97_000_000)
+    block = path.read_bytes()
+    with path.open("ab") as file:
+        for _ in range(5):
+            file.write(block)
+
+    async def work(files: FileAccess, turn: int) -> object:
+        if turn % 3 == 0:
+            return await files.search_content(MISSPELT, path="huge.log", mode="fuzzy", max_edits=3)
+        return await files.search_content(PRESENT if turn % 3 == 1 else "INFO", path="huge.log")
+
+    yield work
+
+
+@asynccontextmanager
 async def following(daemon: RunningDaemon) -> AsyncIterator[Work]:
     """Rewrites of a file of equal lines that the session has read whole."""
     path = daemon.workspace / "followed.txt"
@@ -134,8 +153,8 @@ async def quoting_a_long_line(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
 @asynccontextmanager
 async def editing_a_minified_file(daemon: RunningDaemon) -> AsyncIterator[Work]:
-    """Edits of a passage of 2 MB in one line, their diffs, and changes of it that conflict."""
-    text = LONG_LINE[: 2 * 1024 * 1024].rstrip("\n")
+    """Edits of a passage of 4 MB in one line, their diffs, and changes of it that conflict."""
+    text = "".join(random.Random(3).choices("abcdefgh ,;()'", k=4 << 20))
     (daemon.workspace / "app.min.js").write_text(text)
 
     async def work(files: FileAccess, turn: int) -> object:
@@ -200,6 +219,7 @@ HEAVY: tuple[Load, ...] = (
     guessing,
     misquoting,
     searching,
+    searching_a_log,
     following,
     quoting_a_long_line,
     editing_a_minified_file,
