@@ -23,9 +23,13 @@ async def rows(setting: Setting) -> Rows:
         ours = [await _socket(setting, stack), await _transport(setting, stack)]
         contenders = dict(zip((SOCKET, DOOR), (_turns(setting, edit) for edit in ours), strict=True))
         if setting.largefile.command:
-            contenders["largefile"] = _turns(setting, await _largefile(setting, stack))
+            contenders["largefile"] = _turns(
+                setting, await largefile_edit(setting, stack, _copy(setting, setting.largefile))
+            )
         if setting.filesystem.command:
-            contenders["filesystem"] = _turns(setting, await _filesystem(setting, stack))
+            contenders["filesystem"] = _turns(
+                setting, await filesystem_edit(setting, stack, _copy(setting, setting.filesystem))
+            )
         taken = await in_turns(contenders, setting.times(30))
     peers = (
         ("largefile", "edit_content", setting.largefile, 4.0),
@@ -80,8 +84,8 @@ async def _transport(setting: Setting, stack: AsyncExitStack) -> Edit:
     return edit
 
 
-async def _largefile(setting: Setting, stack: AsyncExitStack) -> Edit:
-    path = _copy(setting, setting.largefile)
+async def largefile_edit(setting: Setting, stack: AsyncExitStack, path: str) -> Edit:
+    """What edits a file through the server."""
     env = {**os.environ, "LARGEFILE_BACKUP_DIR": str(setting.peers_work / "backups")}
     session = await stack.enter_async_context(mcp_session(setting.largefile.command, env=env))
 
@@ -98,8 +102,8 @@ async def _largefile(setting: Setting, stack: AsyncExitStack) -> Edit:
     return edit
 
 
-async def _filesystem(setting: Setting, stack: AsyncExitStack) -> Edit:
-    path = _copy(setting, setting.filesystem)
+async def filesystem_edit(setting: Setting, stack: AsyncExitStack, path: str) -> Edit:
+    """The same through the reference server."""
     session = await stack.enter_async_context(mcp_session(setting.filesystem.command))
 
     async def edit(old: str, new: str) -> None:

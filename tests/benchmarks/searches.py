@@ -175,7 +175,7 @@ async def _memory() -> Rows:
     """What the daemon and the processes that work for it hold at most, of their own, while one file is searched."""
     async with _daemon(partial(_lay_out_log, HUGE_BYTES)) as (daemon, files):
         assert daemon.process is not None
-        with _Memory(daemon.process.pid) as memory:
+        with Memory(daemon.process.pid) as memory:
             for _ in range(3):
                 assert (await files.search_content(PRESENT, path="app.log")).total > 0
                 await files.search_content(MISSPELT, path="app.log", mode="fuzzy", max_edits=EDITS)
@@ -183,8 +183,8 @@ async def _memory() -> Rows:
     return [Row(work=work, ours=Samples([memory.most_mb]), target=Target(at_most_ms=MOST_PRIVATE_MB), unit="MB")]
 
 
-class _Memory:
-    """A process and all below it, looked at again and again."""
+class Memory:
+    """What a process and all below it hold of their own at most, looked at again and again."""
 
     def __init__(self, pid: int) -> None:
         self.most_mb = 0.0
@@ -195,7 +195,7 @@ class _Memory:
         while not self._over.wait(0.02):
             self.most_mb = max(self.most_mb, _private_mb(pid))
 
-    def __enter__(self) -> _Memory:
+    def __enter__(self) -> Memory:
         self._thread.start()
         return self
 
