@@ -86,7 +86,7 @@ READ_FILE = Operation(
     shape="text",
     core=True,
     inline=True,
-    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.LinesNotCounted),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
     command="open",
 )
 
@@ -97,7 +97,7 @@ READ_LINES = Operation(
     "Read exactly these lines of a text file.",
     shape="text",
     inline=True,
-    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.LinesNotCounted),
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
 )
 
 EDIT_FILE = Operation(

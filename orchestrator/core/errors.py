@@ -261,7 +261,7 @@ class FileBusy(PathError, code="file_busy", hint="Try again when the other progr
 class FileTooLarge(
     PathError,
     code="too_large",
-    hint="Read a part of it with start and end; it can also be searched, moved and deleted.",
+    hint="Read a part of it with start and end; it can also be searched, changed by passages, moved and deleted.",
 ):
     """Too large for what was asked, by the policy's limits on sizes."""
 
@@ -269,9 +269,9 @@ class FileTooLarge(
 class VersionTooLarge(
     CallerError,
     code="version_too_large",
-    hint="Read the file as it is now, or ask a person to bring the old version back with revert.",
+    hint="read_file with at shows lines of it, and revert brings a version back.",
 ):
-    """An old version of a file that is read by pieces: it is kept, to undo what came after it."""
+    """An old version of a file that is read by pieces: no more than lines of it can be shown."""
 
 
 class LinesNotCounted(PathError, code="lines_not_counted"):

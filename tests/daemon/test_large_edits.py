@@ -247,6 +247,28 @@ async def test_a_change_waits_for_a_person(large: RunningDaemon, log: Log) -> No
     await whole(large)
 
 
+async def test_old_versions_are_read(large: RunningDaemon, log: Log, alice: FileAccess) -> None:
+    first = (await alice.read_lines("app.log", start=1, end=1)).version_id
+    versions, texts = list[str](), [list(log.lines)]
+    for number in (15_000, 7_000, 1):
+        changed = await alice.edit_file(
+            "app.log", [Replacement(search=line(number), replace=f"new {number}\nand more")]
+        )
+        versions.append(made(changed))
+        log.lines[number - 1 : number] = [f"new {number}", "and more"]
+        texts.append(list(log.lines))
+    for at, lines in zip((first, *versions), texts, strict=True):
+        for start, end in ((6_999, 7_003), (1, 2), (15_001, 15_004), (len(lines) - 1, len(lines))):
+            read = await alice.read_lines("app.log", start=start, end=end, at=at, line_numbers=False)
+            assert read.text == "".join(f"{one}\n" for one in lines[start - 1 : end])
+            assert at == versions[-1] or read.total_lines == len(lines)
+        last = await alice.read_file("app.log", start=-2, at=at, line_numbers=False)
+        assert last.text == "".join(f"{one}\n" for one in lines[-2:])
+    with pytest.raises(RemoteError) as refused:
+        await alice.read_lines("app.log", start=LINES + 9, at=first)
+    assert refused.value.code == "invalid_parameter"
+
+
 async def test_a_redacted_first_version_takes_its_splices_along(
     large: RunningDaemon, log: Log, alice: FileAccess
 ) -> None:

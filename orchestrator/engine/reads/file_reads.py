@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LargeContent, LineRange
 from orchestrator.core.errors import (
     BinaryFile,
     ChangedWhileRead,
@@ -98,7 +98,9 @@ class Reader:
             if params.at is not None:
                 row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at", least=1))
                 if not await self._is_large_and_present(access, row):
-                    digest, data = await self._s.past.content(access, row)
+                    digest, data = await self._s.past.content_of_any_size(access, row)
+                    if isinstance(data, LargeContent):
+                        return await self._of_large_version(access, call, params, row, data)
                     document = await self._s.contents.text(digest, data)
                     return await self._show_or_compare(access, call, params, Shown(path, row.seq, digest, document))
             for attempt in range(TRIES):
@@ -191,6 +193,19 @@ class Reader:
         if window.total is None:
             self._s.background.start(partial(self.large.count, path, entry.signature))
         return answer
+
+    async def _of_large_version(
+        self, access: ContentAccess, call: Call, params: p.ReadFile, row: VersionRow, content: LargeContent
+    ) -> r.FileText:
+        """Lines of an old version that is read by pieces."""
+        caller, profile = access.caller, self._s.permissions.profile(access.caller)
+        asked = Asked(access.path, params.start, params.end, params.column)
+        window = await self._windows.of_large(caller, asked, content, self._tokens(caller, params))
+        if profile.limits_reads and asked.column is None:
+            await self._within_limit(params, access, row.seq, row.digest, window.lines, window.first)
+        return await self._show(
+            caller, call, params, Excerpt(access.path, row.seq, row.digest, window), access.approval
+        )
 
     def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
         return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)

@@ -17,11 +17,12 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import Signature
+from orchestrator.core.content import LargeContent, Signature
 from orchestrator.core.errors import BinaryFile, ChangedWhileRead, LinesNotCounted, ParameterInvalid, PathError
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, Eol, decode
 from orchestrator.core.text.line_index import LineIndex, after_ends
+from orchestrator.engine.reads.content_pieces import KeptPieces
 from orchestrator.engine.reads.line_scan import SHOWN_BYTES, LineScan, Rows, Shrunk, grew
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FilePieces
@@ -92,6 +93,7 @@ class LargeTexts:
         self._s = services
         self._known: OrderedDict[WorkspacePath, Known] = OrderedDict()
         services.caches.add("line indexes", self)
+        self._kept: OrderedDict[Digest, Known] = OrderedDict()
         self._locks: dict[WorkspacePath, anyio.Lock] = {}
         self._counting: set[WorkspacePath] = set()
 
@@ -107,11 +109,13 @@ class LargeTexts:
         """Forget the indexes; a call that has one goes on with it."""
         self._known = OrderedDict()
 
-    async def passage(self, path: WorkspacePath, version: Signature, wanted: Wanted) -> Passage:
-        """Lines of the version of a file that has this signature.
+    async def passage(self, path: WorkspacePath, version: Signature | LargeContent, wanted: Wanted) -> Passage:
+        """Lines of the version of a file that has this signature, or had this content.
 
         Raises BinaryFile, ChangedWhileRead, LinesNotCounted, ParameterInvalid and the PathError family.
         """
+        if isinstance(version, LargeContent):
+            return await to_thread.run_sync(self._of_kept, path, version, wanted)
         async with self._opened(path) as pieces:
             try:
                 return await self._passage(path, pieces, version, wanted)
@@ -217,8 +221,26 @@ class LargeTexts:
 
     def _attempt(self, path: WorkspacePath, pieces: FilePieces, version: Signature, wanted: Wanted) -> Passage | None:
         """The passage; None where more is to be looked through first."""
-        known = self._brought_up(path, pieces, version)
-        scan = LineScan(pieces, known.index, version.size)
+        return self._sought(path, pieces, self._brought_up(path, pieces, version), wanted)
+
+    def _of_kept(self, path: WorkspacePath, content: LargeContent, wanted: Wanted) -> Passage:
+        """Of a content of the journal: it is looked through to its end first, which verifies it."""
+        pieces = KeptPieces(partial(self._s.journal.blocks, content), content.size)
+        known = self._kept.get(content.digest)
+        if known is None:
+            document = sniffed(path, pieces, content.size)
+            known = Known(pieces.stat.signature, LineIndex.empty(document.encoding, content.size), document.eol)
+            LineScan(pieces, known.index, content.size).look_through(None, content.size)
+            self._kept[content.digest] = known
+            while len(self._kept) > MOST_INDEXES:
+                self._kept.popitem(last=False)
+        found = self._sought(path, pieces, known, wanted)
+        if found is None:
+            raise LinesNotCounted(path, wanted.start, known.index.covered, content.size)
+        return found
+
+    def _sought(self, path: WorkspacePath, pieces: FilePieces, known: Known, wanted: Wanted) -> Passage | None:
+        scan = LineScan(pieces, known.index, known.signature.size)
         start, counted = wanted.start, wanted.counted or wanted.column is not None
         if start < 0 and scan.total is None and not counted and (found := scan.from_end(-start)):
             return self._from_end(scan, known, wanted, *found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from orchestrator.core.content import Signature
+from orchestrator.core.content import LargeContent, Signature
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
@@ -109,8 +109,8 @@ class Windows:
         )
         return window if asked.column is None else _part(window, lines[0] if lines else "", asked.column, tokens)
 
-    async def of_large(self, caller: Caller, asked: Asked, version: Signature, tokens: int) -> Window:
-        """Of a file that is read by pieces. Raises as `LargeTexts.passage`."""
+    async def of_large(self, caller: Caller, asked: Asked, version: Signature | LargeContent, tokens: int) -> Window:
+        """Of a file that is read by pieces, or of a version of it that is kept. Raises as `LargeTexts.passage`."""
         start, end = asked.start, asked.end
         if end is not None and (start > 0) == (end > 0) and end < start:
             raise ParameterInvalid("end", f"{end} is before start, {start}")
@@ -150,7 +150,9 @@ class Windows:
             final_newline=found.total is None or found.known.index.last_ended,
         )
 
-    async def _part_of_large(self, caller: Caller, asked: Asked, version: Signature, tokens: int) -> Window:
+    async def _part_of_large(
+        self, caller: Caller, asked: Asked, version: Signature | LargeContent, tokens: int
+    ) -> Window:
         column = asked.column or 1
         near = min(NEAR, column - 1)
         most = tokens * BYTES_OF_TOKEN + MAX_LINE
