@@ -63,15 +63,18 @@ class RegexPattern:
         if not lines:
             return
         text = ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
-        line = start = at = 0
-        while at < len(text) and (span := self._next(text, at)) is not None and span[0] < len(text):
+        line = start = 0
+        span = self._next(text, 0)
+        while span is not None and span[0] < len(text):
             line += text.count(b"\n", start, span[0])
-            start = text.rfind(b"\n", 0, span[0]) + 1
-            end = text.find(b"\n", max(span[0], span[1] - 1))
+            start, end = text.rfind(b"\n", 0, span[0]) + 1, -1
+            while span is not None and (end < 0 or span[0] <= end):  # the next may go on where this one ends
+                end = text.find(b"\n", max(span[0], span[1] - 1, end))
+                span = self._next(text, _behind(text, span) if self.multiline else end + 1)
             rows = text.count(b"\n", start, end) + 1
             yield Spot(line, rows, self._spans(text, start, end) if spans else ())
-            line += text.count(b"\n", start, end + 1)
-            start = at = end + 1
+            line += rows
+            start = end + 1
 
     def _next(self, text: bytes, at: int, end: int | None = None) -> tuple[int, int] | None:
         found = self._expression.search(text, at, end)
@@ -91,11 +94,14 @@ class RegexPattern:
     def _within(self, text: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
         while at <= end and (span := self._next(text, at, end + 1)) is not None and span[0] <= end:
             yield span
-            at = span[1] if span[1] > span[0] else _after(text, span[1])
+            at = _behind(text, span)
 
 
-def _after(text: bytes, at: int) -> int:
-    """The byte after a character of UTF-8."""
+def _behind(text: bytes, span: tuple[int, int]) -> int:
+    """Where the next match may begin: behind this one, and if it is empty, behind the next character of UTF-8."""
+    begin, at = span
+    if at > begin:
+        return at
     at += 1
     while at < len(text) and text[at] & 0xC0 == 0x80:  # a byte that goes on
         at += 1
