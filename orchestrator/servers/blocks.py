@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import singledispatch
+from itertools import groupby
 
 from orchestrator.api import results as r
 from orchestrator.api.briefing import Briefing, briefing_head, briefing_rows
@@ -111,28 +112,32 @@ def _search_result(result: r.SearchResult) -> str:
     if result.files:
         counts = (f"{escaped(file.path)}: {file.total}" for file in result.files)
         return fenced(head, "\n".join(counts), _cursor(result.cursor))
-    rows: list[str] = []
-    last_path, last_line = "", 0
-    numbers = {(hit.path, number) for hit in result.hits for number in range(hit.line, hit.end + 1)}
-    for hit in result.hits:
-        if hit.path != last_path:
-            rows.append(f"{escaped(hit.path)} {result.versions.get(hit.path, '')}")
-            last_path, last_line = hit.path, 0
-        first = hit.line - len(hit.before)
-        around = [*enumerate(hit.before, first), *enumerate(hit.rows, hit.line), *enumerate(hit.after, hit.end + 1)]
-        if last_line and around[0][0] > last_line + 1:
-            rows.append("   --")
-        if hit.context is not None and hit.end > last_line:
-            rows.append(f"   [in {escaped(hit.context)}]")
-        for number, line in around:
-            inside = hit.line <= number <= hit.end
-            if number <= last_line or (not inside and (hit.path, number) in numbers):
-                continue
-            rows.append(f"{number:>6}{':' if inside else '-'}\t{line}")
-            last_line = number
+    rows = [
+        row for path, hits in groupby(result.hits, lambda hit: hit.path) for row in _hit_rows(result, path, [*hits])
+    ]
     if not result.hits:
         return head
     return fenced(head, "\n".join(rows) + "\n", _cursor(result.cursor))
+
+
+def _hit_rows(result: r.SearchResult, path: str, hits: list[r.Hit]) -> Iterator[str]:
+    """A line that is in several hits or around them stands once, as a match if it is one of any."""
+    around, inside, symbols = dict[int, str](), dict[int, str](), dict[int, str]()
+    for hit in hits:
+        around |= enumerate(hit.before, hit.line - len(hit.before))
+        around |= enumerate(hit.after, hit.end + 1)
+        inside |= {number: row for number, row in enumerate(hit.rows, hit.line) if number not in inside}
+        if hit.context is not None:
+            symbols.setdefault(hit.line, hit.context)
+    yield f"{escaped(path)} {result.versions.get(path, '')}"
+    last = 0
+    for number, row in sorted((around | inside).items()):
+        if last and number > last + 1:
+            yield "   --"
+        if number in symbols:
+            yield f"   [in {escaped(symbols[number])}]"
+        yield f"{number:>6}{':' if number in inside else '-'}\t{row}"
+        last = number
 
 
 @_block.register
