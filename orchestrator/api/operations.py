@@ -22,6 +22,7 @@ from orchestrator.api import (
     relations,
     session_operations,
     structure,
+    tags,
 )
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -242,6 +243,7 @@ MODULES = (
     policies,
     journal_operations,
     journal_checks,
+    tags,
 )
 """Those that declare further operations."""
 

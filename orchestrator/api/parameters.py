@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from orchestrator.core.globs import MOST_CHARACTERS
+from orchestrator.core.paths import TAG_FORM, TAG_FORM_TEXT
 
 MOST_ENTRIES = 100
 """Of a list of globs or names."""
@@ -54,6 +55,7 @@ Content = Annotated[str, Meta(max_length=CONTENT_CHARACTERS)]
 PathText = Annotated[AnyPath, Meta(description="Relative path, e.g. 'src/app.py'.")]
 DirectoryText = Annotated[AnyPath, Meta(description="Directory; '.' is the workspace.")]
 GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS, extra=GIVEN)]
+Tag = Annotated[str, Meta(pattern=TAG_FORM, extra={**GIVEN, FORM: TAG_FORM_TEXT})]
 Globs = Annotated[
     tuple[GlobText, ...],
     Meta(description="gitignore-style; '*.py' at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
@@ -105,6 +107,7 @@ class FindFiles(Params, frozen=True):
     glob: Annotated[GlobText, Meta(description="gitignore-style, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
     path: DirectoryText = "."
     recursive: Annotated[bool, Meta(description="Also below.")] = True
+    tag: Annotated[Tag | None, Meta(description="Only files with this tag.")] = None
     limit: Limit = 200
     cursor: Cursor = None
 

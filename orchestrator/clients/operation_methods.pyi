@@ -18,6 +18,7 @@ import orchestrator.api.relations
 import orchestrator.api.results
 import orchestrator.api.session_operations
 import orchestrator.api.structure
+import orchestrator.api.tags
 
 class OperationMethods:
     """One method for each operation: its parameters as arguments, its result typed."""
@@ -48,6 +49,7 @@ class OperationMethods:
         glob: str,
         path: str = ".",
         recursive: bool = True,
+        tag: str | None = None,
         limit: int = 200,
         cursor: str | None = None,
     ) -> orchestrator.api.results.Listing:
@@ -56,6 +58,7 @@ class OperationMethods:
         glob: gitignore-style, e.g. '*.py', 'src/**/test_*.py'.
         path: Directory; '.' is the workspace.
         recursive: Also below.
+        tag: Only files with this tag.
         limit: Most entries.
         cursor: `cursor` of the last answer.
         """
@@ -1007,3 +1010,33 @@ class OperationMethods:
 
     async def replay_check(self) -> orchestrator.api.journal_checks.ReplayReport:
         """Rebuild every file from events and contents, and compare with the disk."""
+
+    async def tag_file(
+        self,
+        path: str,
+        tags: Sequence[str],
+        remove: bool = False,
+        approver: str | None = None,
+    ) -> orchestrator.api.tags.TaggedFile:
+        """Set tags on a file, or take them off. find_files finds them.
+
+        path: Relative path, e.g. 'src/app.py'.
+        tags: E.g. 'reviewed'.
+        remove: Take them off.
+        approver: The approver code.
+        """
+
+    async def list_tags(
+        self,
+        path: str = ".",
+        tag: str | None = None,
+        limit: int = 200,
+        cursor: str | None = None,
+    ) -> orchestrator.api.tags.TaggedFiles:
+        """The files that tags were set on, with these.
+
+        path: Directory; '.' is the workspace.
+        tag: Only files with it.
+        limit: Most entries.
+        cursor: `cursor` of the last answer.
+        """

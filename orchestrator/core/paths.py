@@ -238,8 +238,26 @@ _ENTRY: Final = (
 )
 
 
+NAMED_TAGS: Final = ("doc", "config", "code", "test", "generated", "entrypoint")
+
+MOST_TAGS: Final = 20
+"""That are set on one file."""
+
+TAG_FORM: Final = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+TAG_FORM_TEXT: Final = "small letters, digits and . _ -, at most 40, the first a letter or digit"
+
+
+def tag_problem(tag: str) -> str | None:
+    """Why a tag can't be set on a file, nor named by a rule."""
+    if tag in NAMED_TAGS:
+        return (
+            f"{tag!r} is given by a file's name: it is neither set nor taken off, and a rule names such files by paths"
+        )
+    return None if re.fullmatch(TAG_FORM, tag) else f"a tag is of {TAG_FORM_TEXT}"
+
+
 def tags_of(path: WorkspacePath) -> tuple[str, ...]:
-    """Of `doc config code test generated entrypoint` those that fit, in this order."""
+    """Of `NAMED_TAGS` those that fit, in this order."""
     name = path.rpartition("/")[2]
     ending = name.rpartition(".")[2].lower() if "." in name else ""
     parts = path.lower().split("/")

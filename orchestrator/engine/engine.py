@@ -28,6 +28,7 @@ from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.relations import FIND_REFERENCES, RELATED_FILES
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
 from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL
+from orchestrator.api.tags import LIST_TAGS, TAG_FILE
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -86,6 +87,7 @@ from orchestrator.engine.semantic.search import SemanticSearcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.engine.shown import ShownAnswers
+from orchestrator.engine.tags import TagService
 from orchestrator.logs import logger
 from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
@@ -169,7 +171,7 @@ class Engine:
             indexer=self._indexer,
             expire=self._approvals.expire,
         )
-        policy = PolicyService(services, policy_keeper, gate)
+        policy, tagging = PolicyService(services, policy_keeper, gate), TagService(services, gate)
         handlers = handlers_of(
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
@@ -209,6 +211,8 @@ class Engine:
             handled_by(history.TREE_AT, travel.tree_at),
             handled_by(history.CONTENT_AT, travel.content_at),
             handled_by(REPLAY_CHECK, checks.replay_check),
+            handled_by(TAG_FILE, tagging.tag_file),
+            handled_by(LIST_TAGS, tagging.list_tags),
             handled_by(admin.STATUS, administration.status),
             handled_by(admin.CACHE_CLEAR, services.caches.cache_clear),
             handled_by(admin.APPROVALS_LIST, self._approvals.inbox.approvals_list),

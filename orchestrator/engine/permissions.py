@@ -91,6 +91,7 @@ class Permissions:
             is_git=is_git,
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
+            tags=self._state.tags.of(check.path),
         )
 
     def allowing(self, caller: Caller, actions: Sequence[Action]) -> Callable[[WorkspacePath], bool | None]:

@@ -164,7 +164,12 @@ class PolicyService:
     async def policy_simulate(self, caller: Caller, call: Call, params: PolicySimulate) -> SimulationAnswer:
         new = self._keeper.beside(params.text, params.source)
         permissions, journal = self._s.permissions, self._s.journal
-        simulation = Simulation(permissions.policy, new, lambda agent: permissions.author(agent, None).agent_class)
+        simulation = Simulation(
+            permissions.policy,
+            new,
+            lambda agent: permissions.author(agent, None).agent_class,
+            self._s.state.tags.of,
+        )
         since = Timestamp()
         if params.since is not None:
             since = parse_timestamp(

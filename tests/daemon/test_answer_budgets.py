@@ -152,6 +152,7 @@ def listed(ask: Asking, files: tuple[str, ...]) -> None:
     """What lists names, events and what waits."""
     ask("list_files", recursive=True)
     ask("find_files", glob="n*")
+    ask("tag_file", path=NAME, tags=[f"{number:040}" for number in range(20)])
     for path in files:
         shown = ask("list_conflicts", conflict=ask.names[path])
         assert shown["conflicts"][0]["regions"]

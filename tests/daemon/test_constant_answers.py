@@ -16,7 +16,7 @@ from orchestrator.clients.stdio_proxy.messages import read_message as said_by
 from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 
-NOT_OFFERED = {name: {"approver"} for name in ("resolve_conflict", "deny")} | {
+NOT_OFFERED = {name: {"approver"} for name in ("resolve_conflict", "tag_file", "deny")} | {
     "approve": {"approver", "unseen", "for_session", "pattern", "ttl_s"},
 }
 """What models are not told of: it has one value, or is a person's to send."""

@@ -103,6 +103,7 @@ def calls(names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         ("find_files", {"glob": "*", "limit": 5000}),
         ("directory_stats", {}),
         ("file_info", {"path": "big.txt"}),
+        ("tag_file", {"path": "big.txt", "tags": [f"tag-{number}" for number in range(20)]}),
         ("search_content", {"pattern": "e", "max_results": 1000, "context_lines": 50}),
         ("search_content", {"pattern": "e", "path": "wide.txt", "max_results": 1000, "context_lines": 50}),
         ("search_content", {"pattern": "x", "path": "short.txt", "max_results": 1000, "context_lines": 0}),

@@ -274,6 +274,7 @@ SAMPLES: tuple[Event, ...] = (
     ),
     s.BudgetExceeded(budget="tokens", period="day", most=9000, used=9120, resets_at=1_700_006_400_000),
     s.ApproverSessionClosed(cause="idle", pid=4242),
+    f.FileTagged(path=PATH, added=("reviewed",), removed=("todo",)),
 )
 
 GROWN: tuple[Event, ...] = (

@@ -32,6 +32,7 @@ LOOKS: dict[str, Call] = {
     "file_info": lambda path: {"path": path},
     "blame": lambda path: {"path": path},
     "stale_readers": lambda path: {"path": path},
+    "tag_file": lambda path: {"path": path, "tags": ["seen"]},
     "journal_query": lambda path: {"path": path},
 }
 BY_PEOPLE: dict[str, Call] = {
@@ -39,6 +40,7 @@ BY_PEOPLE: dict[str, Call] = {
     "journal_export": lambda path: {"path": path},
     "journal_redact": lambda path: {"path": path, "blob": "@1"},
     "policy_explain": lambda path: {"path": path, "action": "read"},
+    "list_tags": lambda path: {"path": path},
 }
 CHANGES = [*WRITES.items(), *CREATES.items()]
 OF_SEVERAL: dict[str, Call] = {"read_files": lambda path: {"paths": [path]}}
@@ -117,7 +119,16 @@ OR_ELSE: dict[str, str | None] = {
     "journal_redact": "not_redactable",
     "content_at": "not_found",
     **dict.fromkeys(
-        ("file_info", "file_history", "stale_readers", "journal_query", "journal_export", "policy_explain")
+        (
+            "file_info",
+            "file_history",
+            "stale_readers",
+            "journal_query",
+            "journal_export",
+            "policy_explain",
+            "list_tags",
+            "tag_file",
+        )
     ),
 }
 """What operations say of what stands there that are not about a file's content; None: an answer, about the name."""

@@ -135,6 +135,8 @@ CASES = (
     Case("revert", "ok", {"change": "{change}"}),
     Case("rollback", "preview", {"agent": "alice", "globs": ["b.txt"], "preview": True}),
     Case("rollback", "ok", {"agent": "alice", "globs": ["b.txt"]}),
+    Case("tag_file", "ok", {"path": "a.txt", "tags": ["reviewed"]}),
+    person("list_tags"),
     person("status"),
     person("cache_clear"),
     person("agent_add", name="eve", approver="{code}"),

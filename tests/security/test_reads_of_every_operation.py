@@ -111,6 +111,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"conflict": "{conflict}", "choice": "current"},
         {"conflict": "{conflict}", "choice": "content", "content": "x\n", "on": "{last}"},
     ],
+    "tag_file": [{"path": PATH, "tags": ["diary"]}, {"path": PATH, "tags": ["diary"], "remove": True}],
+    "list_tags": [{}, {"path": PATH}],
     "status": [{}],
     "cache_clear": [{}],
     "approvals_list": [{}],

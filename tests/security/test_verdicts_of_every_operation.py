@@ -76,6 +76,7 @@ TABLE = [
     Row("directory_stats", {}, "leaves out", "is silent"),
     Row("directory_stats", {"path": "vault"}, "asks", "is silent"),
     Row("file_info", ONE, "asks", "is silent"),
+    Row("tag_file", {**ONE, "tags": ["reviewed"]}, "asks", "is silent"),
     Row("search_content", {"pattern": "day"}, "leaves out", "leaves out"),
     Row("search_content", {"pattern": "day", "path": "vault"}, "asks", "leaves out"),
     Row("search_content", {"pattern": "day", **ONE}, "shows", "asks"),

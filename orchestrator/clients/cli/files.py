@@ -15,11 +15,14 @@ from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
 from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, ReadEnclosing, ReadSymbol
+from orchestrator.api.tags import TAG_FILE, TagFile
 from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.answers import diff_notes
 from orchestrator.clients.render.generic import content, numbered, table, when
+from orchestrator.clients.running_daemon import RemoteError
+from orchestrator.core.errors import ApproverCodeNeeded
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -87,6 +90,17 @@ def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int
         )
         echo(f"… lines {text.start}-{text.end}{of}; go on with {more}", err=True)
     return code
+
+
+@command(TAG_FILE, code_first=False)
+def tag(settings: Settings, params: TagFile) -> int:
+    """Set tags on a file, or take them off with --remove; tags that the policy goes by take the approver code."""
+    try:
+        return settings.run(TAG_FILE, params)
+    except RemoteError as error:
+        if error.code != ApproverCodeNeeded.code or not settings.is_person:
+            raise
+    return settings.run(TAG_FILE, msgspec.structs.replace(params, approver=settings.approver()))
 
 
 def _from_what(settings: Settings, typed: dict[str, Any]) -> None:

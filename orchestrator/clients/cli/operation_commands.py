@@ -55,7 +55,8 @@ class OperationCommand(click.Command):
     """One operation on the command line.
 
     `prepare` may change what was typed, before the approver code is asked for. `run` gets the settings, the
-    parameters, and what was typed besides. `options` take the place of those made for the parameters of their names.
+    parameters, and what was typed besides; without `code_first` it asks for the code itself.
+    `options` take the place of those made for the parameters of their names.
     """
 
     def __init__(  # noqa: PLR0913  # what the command line says of one command
@@ -71,11 +72,13 @@ class OperationCommand(click.Command):
         flags: tuple[str, ...] = (),
         options: tuple[click.Parameter, ...] = (),
         prepare: Prepare | None = None,
+        code_first: bool = True,
     ) -> None:
         about = about or operation.summary
         brief = re.split(r"[.:;]", about, maxsplit=1)[0] + "."
         super().__init__(words or operation.words, help=about, short_help=brief)
         self.operation, self._run, self._prepare = operation, run, prepare
+        self._code_first = code_first
         self._hide, self._defaults, self._options = hide, dict(defaults or {}), options
         self._files, self._flags = files, flags
 
@@ -103,7 +106,7 @@ class OperationCommand(click.Command):
         more = {name: value for name, value in typed.items() if name not in given}
         if given.get("path") is not None:
             given["path"] = settings.path(given["path"])
-        if self.operation.takes("approver") and not given.get("dry_run"):
+        if self.operation.takes("approver") and self._code_first and not given.get("dry_run"):
             given["approver"] = settings.approver()
         params = self.operation.params(**given)
         if self._run is not None:

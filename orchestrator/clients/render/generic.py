@@ -33,6 +33,7 @@ from orchestrator.api.session_operations import (
     notice_text,
     seen_span,
 )
+from orchestrator.api.tags import TaggedFiles
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
@@ -44,6 +45,7 @@ EMPTY: dict[type[r.Result], str] = {
     GrantList: "no grant holds",
     Conflicts: "no conflict is open",
     r.History: "no version is known",
+    TaggedFiles: "no tag is set there",
     Changes: "nothing has changed",
     StaleReadersAnswer: "nobody has a stale view of it",
 }

@@ -249,6 +249,16 @@ class ExternalBatchClosed(Event, frozen=True, kw_only=True, tag="external_batch_
     also: tuple[Seq, ...] = ()  # of them: those that were appended before the group was opened
 
 
+class FileTagged(Event, frozen=True, kw_only=True, tag="file_tagged"):
+    """Tags were set on a file, or taken off."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("applied",)
+
+    path: WorkspacePath
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_kept"):
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 

@@ -95,7 +95,7 @@ def _lockouts(policy: Policy) -> Iterator[tuple[str, str]]:
             if ("*" in rule.agents and action in _NEEDED) or (action == "approve" and "class:person" in rule.agents)
         ]
         everywhere = Matcher((rule,)).matching(ROOT) and not any(glob.startswith("!") for glob in rule.paths)
-        if rule.verdict == "deny" and closed and everywhere and rule.max_bytes is None and not rule.task:
+        if rule.verdict == "deny" and closed and everywhere and not rule.is_narrowed:
             who = "nobody" if "*" in rule.agents else "no person"
             yield rule.name, f"{who} may {', '.join(closed)} anything: '{rule.name}' denies it everywhere"
 
@@ -147,6 +147,7 @@ def _decides(policy: Policy, rule: Rule, action: Action, path: WorkspacePath) ->
         others_work=action in BY_WORK and rule.work != "own",
         size=rule.max_bytes,
         task=rule.task,
+        tags=rule.tags,
     )
     strictest = next((item for item, matches in considered(policy, request) if matches), rule)
     return strictest if strictest.verdict != "allow" else None
@@ -173,7 +174,7 @@ def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Ite
 
 def _narrowed(rule: Rule) -> tuple[object, ...]:
     """What a rule is about, but for its actions and whose work it is."""
-    return (set(rule.agents), rule.paths, rule.max_bytes, rule.task)
+    return (set(rule.agents), rule.paths, rule.max_bytes, rule.task, rule.tags)
 
 
 def _opens(policy: Policy, shipped: Policy, path: WorkspacePath) -> bool:

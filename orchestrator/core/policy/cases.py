@@ -45,6 +45,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     work: Literal["own", "others"] = "others"  # of a revert the changes, of a delete or move the file
     size: Annotated[int, Meta(ge=0)] | None = None  # in bytes; left out: not known
     task: str = ""  # the title of the one that the agent works on
+    tags: tuple[str, ...] = ()  # that were set on the file
     rule: str = ""  # the one that is to decide
 
     @property
@@ -60,6 +61,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             others_work=self.action in ("revert", "delete", "move") and self.work == "others",
             size=self.size,
             task=self.task,
+            tags=self.tags,
         )
 
 

@@ -208,7 +208,7 @@ def considered(policy: Policy, request: Request) -> tuple[tuple[Rule, bool], ...
 def allowing(policy: Policy, acts: Sequence[Request]) -> Callable[[WorkspacePath], bool | None]:
     """Whether policy allows all of these acts, which differ in their action, on a path; for asking of many paths.
 
-    None: it takes `evaluate` to say, as a rule asks, or looks at the size.
+    None: it takes `evaluate` to say, as a rule asks, or looks at the size or the tags.
     """
     return _evaluation_of(policy).allowing(acts)
 
@@ -246,6 +246,7 @@ class _Evaluation:
         self._deciding = ~self._tightening
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
         self.sized = sum(1 << at for at, rule in enumerate(self._rules) if rule.max_bytes is not None)
+        self._by_file = self.sized | sum(1 << at for at, rule in enumerate(self._rules) if rule.tags)
         self.has_tasks = any(rule.task for rule in self._rules)
         self._applying: dict[tuple[str, str, str, bool, str], int] = {}
         self._matching: dict[tuple[WorkspacePath, bool], int] = {}
@@ -274,15 +275,15 @@ class _Evaluation:
             if matched not in known:
                 requests = [msgspec.structs.replace(act, path=path) for act in acts]
                 verdicts = [self.verdict(request) for request in requests]
-                by_size = any(self._applying_to(request) & matched & self.sized for request in requests)
+                by_file = any(self._applying_to(request) & matched & self._by_file for request in requests)
                 asks = any(isinstance(verdict, NeedApproval) for verdict in verdicts)
-                known[matched] = None if by_size or asks else all(isinstance(one, Allow) for one in verdicts)
+                known[matched] = None if by_file or asks else all(isinstance(one, Allow) for one in verdicts)
             return known[matched]
 
         return allows
 
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
-        matched = self._of_size(self._matched(request.path, request.directory), request.size)
+        matched = self._of_file(self._matched(request.path, request.directory), request)
         return tuple((rule, bool(matched >> at & 1)) for at, rule in enumerate(self._rules) if _applies(rule, request))
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
@@ -298,7 +299,7 @@ class _Evaluation:
         for at, rule in enumerate(self._rules):
             if action in rule.actions and rule.verdict != "deny" and not self._tightening >> at & 1:
                 opened |= 1 << at
-            elif action in rule.actions and "*" in rule.agents and rule.max_bytes is None and not rule.task:
+            elif action in rule.actions and "*" in rule.agents and not rule.is_narrowed:
                 closed |= 1 << at
         return closed, opened
 
@@ -317,15 +318,17 @@ class _Evaluation:
     def _found(self, request: Request) -> int:
         applying = self._applying_to(request)
         found = applying and applying & self._matched(request.path, request.directory)
-        return self._of_size(found, request.size) if found & self.sized else found
+        return self._of_file(found, request) if found & self._by_file else found
 
-    def _of_size(self, found: int, size: int | None) -> int:
-        """Without the rules that do not hold for this size; of one that is not known, only allow rules hold."""
+    def _of_file(self, found: int, request: Request) -> int:
+        """Without the rules that do not hold for its tags and its size; of one not known, only allow rules hold."""
         for at, rule in enumerate(self._rules):
-            if found >> at & 1 and rule.max_bytes is not None:
-                over = size is not None and size > rule.max_bytes
-                if over == (rule.verdict == "allow"):
-                    found &= ~(1 << at)
+            if not (found & self._by_file) >> at & 1:
+                continue
+            over = rule.max_bytes is not None and request.size is not None and request.size > rule.max_bytes
+            of_size = rule.max_bytes is None or over != (rule.verdict == "allow")
+            if not of_size or (rule.tags and set(rule.tags).isdisjoint(request.tags)):
+                found &= ~(1 << at)
         return found
 
     def _matched(self, path: WorkspacePath, directory: bool) -> int:

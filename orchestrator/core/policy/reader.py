@@ -245,6 +245,7 @@ class PolicyReader:
             work=table.work,
             max_bytes=table.max_bytes,
             task=table.task,
+            tags=table.tags,
         )
 
     def _exception_first(self, globs: Sequence[object], *place: str | int) -> None:

@@ -15,6 +15,7 @@ from msgspec import Meta
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, Seq, WorkspacePath
+from orchestrator.core.paths import tag_problem
 from orchestrator.core.policy.profiles import OnLeaseOverlap, Profile
 from orchestrator.core.policy.tables import Agents, Name, argument_problem, glob_problem, line_problem, name_problem
 
@@ -107,7 +108,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     `work` narrows a rule to what the agent itself did, or to what others did: of a revert the changes that it
     undoes; of a delete or move the file, which is its own if it made it and nobody else changed it since.
     `max_bytes`: up to this size an allow rule holds, and above it one that asks or denies. `task`: it holds only
-    while the caller's task has such a title.
+    while the caller's task has such a title. `tags`: it holds for files on which one of these was set.
     """
 
     name: Name
@@ -119,6 +120,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     work: Work = "any"
     max_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
     task: Line = ""
+    tags: Annotated[tuple[str, ...], Meta(extra={"each": tag_problem})] = ()
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it does not hold for all files that it names, or not at all times."""
+        return self.max_bytes is not None or bool(self.task or self.tags)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -302,6 +309,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sources: tuple[tuple[str, str], ...] = ()  # of each rule its name and its file
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
 
+    @property
+    def tags(self) -> frozenset[str]:
+        """Those that some rule goes by."""
+        return frozenset(tag for rule in self.rules for tag in rule.tags)
+
     def source_of(self, rule: str) -> str:
         """The file that a rule is written in, by the rule's name."""
         return "built in" if rule.startswith(BUILT_IN) else dict(self.sources).get(rule, self.source)
@@ -317,8 +329,8 @@ class Request(msgspec.Struct, frozen=True):
     `directory`: the path is known to be one; False is "a file, or not known". `others_work`:
     a revert that touches changes of other agents, or a delete or move of a file that others made or changed.
     `size`: of the file, or of the content that is to be there; None: not known. `task`: the title of the one that
-    the agent's session works on. `is_git`: the path, or a directory above it, is a
-    repository's `.git` by (device, inode), whatever its name.
+    the agent's session works on. `tags`: those that were set on the path. `is_git`: the path, or a
+    directory above it, is a repository's `.git` by (device, inode), whatever its name.
     """
 
     agent: str
@@ -330,3 +342,4 @@ class Request(msgspec.Struct, frozen=True):
     is_git: bool = False
     size: int | None = None
     task: str = ""
+    tags: tuple[str, ...] = ()

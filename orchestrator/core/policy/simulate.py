@@ -53,8 +53,14 @@ class ChangedVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class Simulation:
     """Judges events as they come."""
 
-    def __init__(self, old: Policy, new: Policy, class_of: Callable[[AgentName], AgentClass]) -> None:
-        self._old, self._new, self._class_of = old, new, class_of
+    def __init__(
+        self,
+        old: Policy,
+        new: Policy,
+        class_of: Callable[[AgentName], AgentClass],
+        tags_of: Callable[[WorkspacePath], tuple[str, ...]] = lambda path: (),
+    ) -> None:
+        self._old, self._new, self._class_of, self._tags_of = old, new, class_of, tags_of
         self.events = self.acts = 0
         self.counts: dict[tuple[Answer, Answer], int] = {}
         self._changed: dict[tuple[AgentName, PermissionCheck], ChangedVerdict] = {}
@@ -79,7 +85,14 @@ class Simulation:
             size = each.size if each.size is not None else sizes.get(each.path)
             act = msgspec.structs.replace(each, size=None)
             request = Request(
-                agent, self._class_of(agent), act.action, act.path, act.others_work, act.directory, size=size
+                agent,
+                self._class_of(agent),
+                act.action,
+                act.path,
+                act.others_work,
+                act.directory,
+                size=size,
+                tags=self._tags_of(act.path),
             )
             was, now = evaluate(self._old, request), evaluate(self._new, request)
             old, new = _answer(was), _answer(now)

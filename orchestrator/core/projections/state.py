@@ -24,13 +24,14 @@ from orchestrator.core.projections.pending import Pending
 from orchestrator.core.projections.policies import Policies
 from orchestrator.core.projections.registry import Encodings, Registry
 from orchestrator.core.projections.sessions import Sessions
+from orchestrator.core.projections.tags import Tags
 from orchestrator.core.projections.usage import Usage
 
 
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
-    version: ClassVar[str] = "15"
+    version: ClassVar[str] = "16"
     """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class State:
         self.encodings = Encodings()
         self.usage = Usage()
         self.policies = Policies()
+        self.tags = Tags()
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)
         }

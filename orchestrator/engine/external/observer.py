@@ -99,18 +99,26 @@ def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
 
 def required_content(present: CurrentFile) -> tuple[FileEntry, Digest, Content]:
     """The same of a file that may be large, and was kept then."""
-    path, stat, entry = present.path, present.stat, present.entry
+    path, entry = present.path, present.entry
+    stat = regular(path, present.stat)
+    if present.large and present.data is None:
+        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, too many for this")
+    if entry is None or entry.digest is None or present.data is None:
+        raise NotARegularFile(path, "it can't be read")
+    return entry, entry.digest, present.data
+
+
+def regular(path: WorkspacePath, stat: FileStat | None) -> FileStat:
+    """The stat of a regular file. Raises FileNotFound, NotAFile, SymlinkRefused, NotARegularFile."""
     if stat is None:
         raise FileNotFound(path, "there is no such file")
     if stat.kind == "directory":
         raise NotAFile(path, "it is a directory", hint="Use list_files.")
     if stat.kind == "symlink":
         raise SymlinkRefused(path, "it is a symbolic link")
-    if present.large and present.data is None:
-        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, too many for this")
-    if entry is None or entry.digest is None or present.data is None:
+    if stat.kind != "file":
         raise NotARegularFile(path, "it is a device, socket or pipe")
-    return entry, entry.digest, present.data
+    return stat
 
 
 class Observer:

@@ -59,12 +59,16 @@ class FactReader:
             line_count=document.line_count if document else known.total if known else None,
             is_binary=(data is not None and document is None) or (readable and present.large and known is None),
             content_hash=digest if readable else None,
-            tags=tags_of(path) if stat.kind == "file" else (),
+            tags=self.tags(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
             version_id=show(entry.version) if entry and entry.version != NO_VERSION else None,
             last_change=show(entry.change) if entry and entry.change else None,
             reads=entry.reads if entry else 0,
         )
+
+    def tags(self, path: WorkspacePath) -> tuple[str, ...]:
+        """Of a file: those that its name gives, then those that were set."""
+        return (*tags_of(path), *self._s.state.tags.of(path))
 
     def sensitivity(self, caller: Caller, path: WorkspacePath) -> str:
         """`secret`: its content is not shown. `guarded`: changing it needs a person. Else `normal`."""

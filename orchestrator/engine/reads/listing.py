@@ -15,7 +15,7 @@ from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.name_index import AFTER, LAST
-from orchestrator.core.paths import ROOT, tags_of
+from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.names import Name, Names
@@ -60,16 +60,18 @@ class Lister:
             limit=params.limit,
             cursor=params.cursor,
         )
-        return await self._listed(caller, call, wanted, files_only=True)
+        return await self._listed(caller, call, wanted, files_only=True, tag=params.tag)
 
-    async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
+    async def _listed(
+        self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool, tag: str | None = None
+    ) -> r.Listing:
         cursor, depth = params.cursor, params.max_depth if params.recursive else 1
         flat = depth == 1
         if cursor is not None and flat and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         path = await directory_named(self._s, caller, call, params.path)
         chosen = await to_thread.run_sync(
-            self._choose, caller, path, params, depth, files_only, limiter=self._names.threads
+            self._choose, caller, path, params, depth, files_only, tag, limiter=self._names.threads
         )
         if chosen.unlisted is not None and not chosen.total and not params.globs and path != ROOT:
             await self._s.access.names_in(caller, call, path, chosen.unlisted)
@@ -93,13 +95,21 @@ class Lister:
         )
 
     def _choose(
-        self, caller: Caller, start: WorkspacePath, params: p.ListFiles, depth: int | None, files_only: bool
+        self,
+        caller: Caller,
+        start: WorkspacePath,
+        params: p.ListFiles,
+        depth: int | None,
+        files_only: bool,
+        tag: str | None,
     ) -> Chosen:
         """Blocking. The names that are shown, in order, as far as a page goes and they are counted."""
         chosen, access, cursor, flat = Chosen([]), self._s.access, params.cursor, depth == 1
         wanted = Globs(params.globs) if params.globs else None
         for item in self._walked(chosen, start, params, depth, wanted):
             if (files_only and item.kind == "directory") or (wanted and not wanted.match(below(start, item.path))):
+                continue
+            if tag is not None and (item.kind != "file" or tag not in self._facts.tags(item.path)):
                 continue
             passed = cursor is not None and _cursor(item, flat=flat) <= cursor
             if passed and chosen.total >= COUNTED:
@@ -155,7 +165,7 @@ class Lister:
             last_modified=stat.signature.mtime_ns // 1_000_000,
             target=stat.target,
             version_id=show(known.version) if known and current else None,
-            tags=tags_of(item.path) if is_file else (),
+            tags=self._facts.tags(item.path) if is_file else (),
             sensitivity=self._facts.sensitivity(caller, item.path) if is_file else None,
         )
 

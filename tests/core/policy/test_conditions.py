@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
+from orchestrator.core.policy.evaluate import allowing, considered, evaluate, hidden_from_all
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Action, Policy, Request
 from tests.core.policy.shipped import DEFAULT
@@ -54,7 +55,34 @@ def test_a_rule_of_a_task_holds_while_it_runs(glob: str, title: str, holds: bool
         assert (evaluate(policy, Request("a", "cloud", action, PATH, task=title)).rule == "r") is holds
 
 
-@pytest.mark.parametrize("condition", ["max_bytes = 9", 'task = "x"'])
+@pytest.mark.parametrize(
+    ("tags", "holds"),
+    [
+        pytest.param((), False, id="no tag"),
+        pytest.param(("other",), False, id="another tag"),
+        pytest.param(("other", "secret"), True, id="one of them"),
+    ],
+)
+def test_a_rule_of_tags_holds_for_files_that_have_one(tags: tuple[str, ...], holds: bool) -> None:
+    for verdict, default in (("deny", "allow"), ("ask", "allow"), ("allow", "deny")):
+        policy = one_rule(verdict, ["read", "list"], 'tags = ["private", "secret"]', default)
+        assert policy.tags == {"private", "secret"}
+        acts: tuple[Action, ...] = ("read", "list")
+        for action in acts:
+            request = Request("a", "cloud", action, PATH, tags=tags)
+            assert (evaluate(policy, request).rule == "r") is holds
+            assert [matches for rule, matches in considered(policy, request) if rule.name == "r"] == [holds]
+        assert allowing(policy, [Request("a", "cloud", action, PATH) for action in acts])(PATH) is None
+
+
+def test_a_rule_names_no_tags_that_names_give() -> None:
+    with pytest.raises(PolicyInvalid) as error:
+        one_rule("deny", ["read"], 'tags = ["code", "Big"]')
+    assert "'code' is given by a file's name" in error.value.message
+    assert "a tag is of small letters" in error.value.message
+
+
+@pytest.mark.parametrize("condition", ["max_bytes = 9", 'task = "x"', 'tags = ["x"]'])
 def test_what_is_hidden_sometimes_is_not_hidden_from_all(condition: str) -> None:
     assert hidden_from_all(one_rule("deny", ["read", "search"], "", "allow"), PATH)
     assert not hidden_from_all(one_rule("deny", ["read", "search"], condition, "allow"), PATH)

@@ -49,6 +49,7 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
     FileRead,
     FilesFound,
+    FileTagged,
     MetadataRead,
     OrphanContentKept,
     ReadRefused,
@@ -94,6 +95,7 @@ DIGESTS = [digest_of(bytes([n])) for n in range(4)]
 paths, digests = st.sampled_from(PATHS), st.sampled_from(DIGESTS)
 sessions, agents = st.sampled_from(SESSIONS), st.sampled_from(AGENTS)
 seqs = st.integers(1, 30).map(Seq)
+tags = st.lists(st.sampled_from(["reviewed", "sensitive", "todo"]), max_size=2, unique=True).map(tuple)
 signatures = st.builds(Signature, st.integers(0, 99), st.integers(0, 9), st.integers(0, 9), st.integers(0, 3))
 maybe = st.none() | digests
 times = st.integers(0, 50_000)
@@ -151,7 +153,8 @@ events: st.SearchStrategy[Event] = st.one_of(
         st.builds(FoundFile, path=paths, signature=signatures, mode=st.just(0o644), digest=maybe, kept=st.booleans(),
                   version=st.none() | st.integers(1, 30)), max_size=3).map(tuple)),
     st.builds(ExternalFileChanged, before=maybe, **outside),
-    st.builds(ExternalFileCreated, **outside),
+    st.builds(ExternalFileCreated, **outside, moved_from=st.none() | paths),
+    st.builds(FileTagged, path=paths, added=tags, removed=tags),
     st.builds(ExternalFileRemoved, path=paths, before=maybe),
     st.builds(ChangeIntended, provenance=provenances, paths=st.tuples(intended)),
     st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),
