@@ -22,6 +22,7 @@ from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Versi
 from orchestrator.api.results import Notice, Result
 from orchestrator.api.toolsets import Toolset
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.text.answer_space import AnswerSpace
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """A longer line is refused with `frame_too_large` and read past."""
@@ -30,6 +31,9 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 """In place of a longer answer the daemon says `answer_too_large`; the clients read no longer line."""
 
 MAX_PREAMBLE_BYTES = 64 * 1024
+
+MOST_MESSAGE, MOST_DETAIL_BYTES = 8_000, 32 * 1024
+"""Of a refusal: characters of its message, and bytes of the lists in its details together."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a hostile document may raise: msgspec lets bytes that are no UTF-8, and endless nesting, through."""
@@ -137,9 +141,21 @@ SUBSCRIBE = Operation("subscribe", Subscribe, Subscribed, "Be sent events as the
 
 
 def refusal(error: OrchestratorError) -> Refusal:
-    """The wire form of an error, without details that are null, false or empty."""
-    details = {name: value for name, value in error.details.items() if value or (value == 0 and value is not False)}
-    return Refusal(code=error.code, message=error.message, hint=error.hint, details=details, shown=error.shown)
+    """The wire form of an error, without details that are null, false or empty; of long lists the first members."""
+    details: dict[str, Any] = {}
+    room = AnswerSpace(MOST_DETAIL_BYTES)
+    for name, value in error.details.items():
+        if isinstance(value, list | tuple):
+            many = room.first(((len(msgspec.json.encode(item)) + 1, 0) for item in value), least=0)
+            left_out, value = len(value) - many, value[:many]  # noqa: PLW2901  # the rest is counted
+            details |= {f"{name}_left_out": left_out} if left_out else {}
+            room = room.less(len(msgspec.json.encode(value)))
+        if value or (value == 0 and value is not False):
+            details[name] = value
+    message = error.message
+    if len(message) > MOST_MESSAGE:
+        message = f"{message[:MOST_MESSAGE]} … [{len(message) - MOST_MESSAGE} characters left out]"
+    return Refusal(code=error.code, message=message, hint=error.hint, details=details, shown=error.shown)
 
 
 def rejection(error: OrchestratorError) -> dict[str, Any]:

@@ -29,7 +29,10 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 
 MOST_NAMED = 5
-"""Leases in the sentence of an overlap; `clashes` has all."""
+"""Leases in the sentence of an overlap."""
+
+MOST_BYTES = 32 * 1024
+"""Of leases in an answer; the rest is counted in its message."""
 
 
 class LeaseOverlap(msgspec.Struct, frozen=True):
@@ -94,7 +97,7 @@ class Leases:
     async def refusal(
         self, caller: Caller, message: str, leases: Iterable[Lease], *, path: WorkspacePath | None = None
     ) -> PathReserved:
-        """The refusal of what these leases keep out; `details` has all of them."""
+        """The refusal of what these leases keep out; `details` has the first of them."""
         clashes = await self.infos(dict.fromkeys(leases), caller)
         details = {"clashes": msgspec.to_builtins(clashes)}
         return PathReserved(message, details=details if path is None else {"path": path, **details})
@@ -109,8 +112,18 @@ class Leases:
         return self._s.state.leases.live(self._s.clock.now_ms())
 
     async def infos(self, leases: Iterable[Lease], caller: Caller) -> tuple[LeaseInfo, ...]:
-        """Leases as answers show them, each with its reason; without others' globs that the caller may not list."""
-        return tuple([await self._info(lease, caller) for lease in leases])
+        """Leases as answers show them, each with its reason; without others' globs that the caller may not list.
+
+        The first ones, as many as there is room for.
+        """
+        infos, taken = list[LeaseInfo](), 0
+        for lease in leases:
+            info = await self._info(lease, caller)
+            taken += len(msgspec.json.encode(info))
+            if infos and taken > MOST_BYTES:
+                break
+            infos.append(info)
+        return tuple(infos)
 
     def _globs(self, lease: Lease, caller: Caller) -> tuple[str, ...]:
         """A glob is judged as it is written: what it names, or the folder that it is in."""

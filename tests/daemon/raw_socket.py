@@ -14,7 +14,7 @@ ANSWER_S = 60.0
 
 
 class Talk:
-    """One connection. Calls are sent without waiting; `answer` reads the next line."""
+    """One connection, of a person without an agent. Calls are sent without waiting; `answer` reads the next line."""
 
     def __init__(
         self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc", *, token: str | None = None
@@ -23,7 +23,8 @@ class Talk:
         self._left = b""
         self._buffer = b""
         self.socket: socket.socket = locations.connect(str(daemon.socket), ANSWER_S)
-        self.socket.sendall(locations.preamble(transport, agent=agent, token=token, client="test", toolset="full"))
+        who = locations.preamble(transport, agent=agent, person=not agent, token=token, client="test", toolset="full")
+        self.socket.sendall(who)
         assert json.loads(self._line())["ok"]
         if transport == "mcp":
             about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -279,13 +280,14 @@ def _unread(refusals: list[BaseRequired]) -> BaseRequired:
 
 def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> ChangesConflict:
     """Name the files and the lines."""
-    named, files = [], []
+    named, files = list[str](), list[dict[str, Any]]()
     for conflict in conflicts:
         version = facts[conflict.path].version
         spans = [region.current for region in conflict.regions]
         lines = ", ".join(f"{span.start + 1}-{span.start + max(1, span.length)}" for span in spans)
         where = f" at lines {lines}" if lines else ""
-        named.append(f"{conflict.path} (at {show(version)} now){where}" if version else f"{conflict.path} (gone)")
+        if len(named) < SHOWN_PATHS:
+            named.append(f"{conflict.path} (at {show(version)} now){where}" if version else f"{conflict.path} (gone)")
         files.append(
             {
                 "path": conflict.path,
@@ -293,7 +295,8 @@ def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> ChangesConfli
                 "lines": [[span.start + 1, span.end] for span in spans],
             }
         )
+    more = f" and {len(files) - len(named)} more files" if len(files) > len(named) else ""
     return ChangesConflict(
-        f"others have changed what this patch changes, in {'; '.join(named)}. None of its files was changed",
+        f"others have changed what this patch changes, in {'; '.join(named)}{more}. None of its files was changed",
         details={"path": conflicts[0].path, "files": files},
     )
