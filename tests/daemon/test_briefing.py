@@ -116,15 +116,23 @@ async def test_nothing_that_policy_keeps_from_the_caller(base: Path) -> None:
         names = ("vault/AGENTS.md", "drawer/AGENTS.md", "CLAUDE.md", "README.md", "open/a.py", "AGENTS.md")
         fill(daemon.workspace, {name: f"quokka of {name}\n" for name in names})
         async with daemon.client() as person, daemon.client("alice") as alice:
-            await person.write_file("open/b.py", "b\n", mode="create")
+            await person.write_file("drawer/b.py", "b\n", mode="create")
             await alice.get_briefing()
             told = await alice.get_briefing()
             text = block(told)
             assert [document.path for document in told.documents] == ["AGENTS.md"]
-            assert told.files == 5
+            assert (told.files, told.others) == (4, ())
             for hidden in ("vault", "drawer", "quokka of CLAUDE", "quokka of README"):
                 assert hidden not in text
             assert (await person.approvals_list()).approvals == (), "nobody is asked for what nobody named"
+            with pytest.raises(RemoteError) as refused:
+                await alice.list_files("drawer")
+            code = await daemon.make_approver()
+            await person.approve(refused.value.details["approval"], unseen=True, approver=code)
+            told = await alice.get_briefing()
+            assert told.files == 6
+            assert [other.changed for other in told.others] == [("drawer/b.py",)]
+            assert any("drawer/AGENTS.md" in one.what for one in told.left_out)
         async with daemon.client() as person:
             assert block(await person.get_briefing()).count("quokka") == 1, "the rules hold for all"
 
