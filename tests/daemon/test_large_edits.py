@@ -241,7 +241,10 @@ async def test_a_change_waits_for_a_person(large: RunningDaemon, log: Log) -> No
         assert waiting.status == "waiting"
         assert waiting.approval is not None
         log.holds()
-        await person.approve(waiting.approval, unseen=True, approver=await large.make_approver())
+        shown = (await person.approvals_show(waiting.approval)).diff or ""
+        before, after = "".join(f" {line(n)}\n" for n in (74, 75, 76)), "".join(f" {line(n)}\n" for n in (78, 79, 80))
+        assert f"@@ -74,7 +74,7 @@\n{before}-{line(77)}\n+carol\n{after}" in shown
+        await person.approve(waiting.approval, approver=await large.make_approver())
     log.lines[76] = "carol"
     log.holds()
     await whole(large)

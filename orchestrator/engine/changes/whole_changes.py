@@ -10,7 +10,7 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import LargeContent
+from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.decisions.decision import Apply, NewContent
 from orchestrator.core.errors import ParameterInvalid, TextTooCostly
 from orchestrator.core.events.conflicts import ApprovalRequested
@@ -19,6 +19,7 @@ from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_siz
 from orchestrator.core.text.unified_diff import FileState, quoted
 from orchestrator.core.text.whole_patch import whole_patch
 from orchestrator.engine.changes.diffs import NOTHING, befores
+from orchestrator.engine.changes.large_diffs import large_diff
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 
 PAGE_CHARACTERS = 4 * 1024 * 1024
@@ -124,19 +125,30 @@ class WholeChanges:
     async def _of_large(
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
     ) -> str | None:
-        """The sizes and hashes of both sides, where one stays out of memory; None where both can be written out."""
+        """The sizes and hashes of both sides, where one stays out of memory, and the passages, if no more is changed.
+
+        None where both can be written out.
+        """
         sides: list[str] = []
+        contents_of = list[Content | None]()
         large = False
         for name, digest in (("before", before), ("after", item.after)):
             planned = contents.get(digest) if digest is not None else None
             data = planned.data if planned is not None else await self._s.contents.find(digest) if digest else None
             large = large or isinstance(data, LargeContent)
+            contents_of.append(data)
             size = "not kept" if data is None else f"{len(data)} bytes"
             sides.append(f"# {name}: {f'{digest}, {size}' if digest is not None else 'no file'}")
         if not large:
             return None
-        names = f"diff --git {quoted(f'a/{item.moved_from or item.path}')} {quoted(f'b/{item.path}')}"
-        return "\n".join((names, *sides, "# too large to be written out\n"))
+        old, new = contents_of
+        body = None
+        if item.hunks and isinstance(old, LargeContent) and isinstance(new, LargeContent):
+            body = await to_thread.run_sync(large_diff, item.path, self._s.journal.blocks, old, new, item.hunks)
+        source, target = quoted(f"a/{item.moved_from or item.path}"), quoted(f"b/{item.path}")
+        if body is None:
+            return "\n".join((f"diff --git {source} {target}", *sides, "# too large to be written out\n"))
+        return "\n".join((f"diff --git {source} {target}", *sides, f"--- {source}", f"+++ {target}", body))
 
     async def _state(
         self,
