@@ -308,6 +308,17 @@ async def test_collecting_keeps_what_others_are_spliced_of(large: RunningDaemon,
     assert data == log.text.encode()
 
 
+async def test_what_another_program_changed_is_undone(large: RunningDaemon, log: Log, alice: FileAccess) -> None:
+    made(await alice.edit_file("app.log", [Replacement(search=line(77), replace="alice")]))
+    log.lines[76] = "alice"
+    log.path.write_text(log.text.replace(line(5_000), "another program\nwas here"))
+    theirs = (await alice.file_info("app.log")).version_id or ""
+    undone = await alice.revert(theirs)
+    assert undone.status == "applied", undone.message
+    log.holds()
+    await whole(large)
+
+
 STEPS = (
     "txn_open:change_intended",
     "txn_committed:change_intended",

@@ -94,7 +94,7 @@ class FileUndo:
         if not run or self.conflict is not None or self.missing or self.unmade:
             return
         newest, oldest = run[0], run[-1]
-        after, before, now = newest.after, oldest.before, self.now
+        after, before, now = self._after(newest), oldest.before, self.now
         if UNKNOWN in (after, before) and after != before:
             self.notes.append(
                 f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone"
@@ -116,6 +116,13 @@ class FileUndo:
         else:
             self._merge(now, newest, oldest, run)
 
+    def _after(self, step: Step) -> Digest | None:
+        """What a step left; of the last one, if it was not hashed then, what is there now."""
+        path = self._line.path
+        last = step is self._line.steps[-1] and path is not None and self._facts[path].version == step.seq
+        unhashed = step.after == UNKNOWN and last and self.held is not None and not self._hidden
+        return self.held.digest if unhashed and self.held is not None else step.after
+
     def _straight_back(self, newest: Step, oldest: Step) -> None:
         """Nothing came after it."""
         now, before = self.now, oldest.before
@@ -132,7 +139,7 @@ class FileUndo:
 
     def _merge(self, now: Held, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
         """Carry the inverse onto later work."""
-        after, before = newest.after or UNKNOWN, oldest.before or UNKNOWN
+        after, before = self._after(newest) or UNKNOWN, oldest.before or UNKNOWN
         old_data, new_data = self._content(after), self._content(before)
         if old_data is None or new_data is None:
             return
@@ -191,7 +198,7 @@ class FileUndo:
         path = self.present or newest.path
         self.conflict = ConflictOutcome(
             path=path,
-            base=newest.after,
+            base=self._after(newest),
             base_version=newest.seq,
             proposed=proposed,
             regions=found.regions if found is not None and self.held is self.now else (),
