@@ -79,7 +79,7 @@ Line = Annotated[int, Meta(ge=-FAR, le=FAR)]
 FromLine = Annotated[Line, Meta(description="First line, 1-based; -100: the last 100.")]
 Limit = Annotated[int, Meta(description="Most entries.", ge=1, le=5000)]
 CursorText = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
-Cursor = Annotated[CursorText | None, Meta(description="`cursor` of the last answer.")]
+Cursor = Annotated[CursorText | None, Meta(description="From the last answer.")]
 ApproverCode = Annotated[
     Annotated[str, Meta(max_length=500)] | None,
     Meta(description="The approver code.", extra_json_schema={OPERATOR_ONLY: True}),
@@ -104,10 +104,10 @@ class ListFiles(Params, frozen=True):
 
 
 class FindFiles(Params, frozen=True):
-    glob: Annotated[GlobText, Meta(description="gitignore-style, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
+    glob: Annotated[GlobText, Meta(description="gitignore-style, e.g. 'src/**/test_*.py'.", min_length=1)]
     path: DirectoryText = "."
     recursive: Annotated[bool, Meta(description="Also below.")] = True
-    tag: Annotated[Tag | None, Meta(description="Only files with this tag.")] = None
+    tag: Annotated[GlobText | None, Meta(description="With this tag.")] = None
     limit: Limit = 200
     cursor: Cursor = None
 
@@ -276,7 +276,7 @@ class GetDiff(Params, frozen=True):
         Annotated[int, Meta(ge=50, le=2_000_000)] | None,
         Meta(description="Token budget; default 20000, of long lines then the part that differs."),
     ] = None
-    cursor: Annotated[CursorText | None, Meta(description="Without path: `cursor` of the last answer.")] = None
+    cursor: Annotated[CursorText | None, Meta(description="Without path: from the last answer.")] = None
 
 
 class Revert(ChangeParams, frozen=True):
@@ -284,7 +284,7 @@ class Revert(ChangeParams, frozen=True):
 
 
 class AwaitChange(Params, frozen=True):
-    id: Annotated[Version, Meta(description="'@N' of an approval, a conflict or a change.")]
+    id: Annotated[Version, Meta(description="'@N' of an approval, conflict or change.")]
     timeout_s: Annotated[float, Meta(description="Seconds to wait.", ge=0, le=50)] = 25.0
 
 

@@ -41,7 +41,7 @@ class OperationMethods:
         max_depth: With recursive: levels down.
         include_hidden: Also dot files.
         limit: Most entries.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def find_files(
@@ -55,12 +55,12 @@ class OperationMethods:
     ) -> orchestrator.api.results.Listing:
         """Find files by a glob on their path.
 
-        glob: gitignore-style, e.g. '*.py', 'src/**/test_*.py'.
+        glob: gitignore-style, e.g. 'src/**/test_*.py'.
         path: Directory; '.' is the workspace.
         recursive: Also below.
-        tag: Only files with this tag.
+        tag: With this tag.
         limit: Most entries.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def file_info(self, path: str) -> orchestrator.api.results.FileFacts:
@@ -109,7 +109,7 @@ class OperationMethods:
         max_per_file: Most hits of one file.
         semantic_context: Also name the symbol around each hit.
         at: '@N': the files as they were.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def read_file(
@@ -295,7 +295,7 @@ class OperationMethods:
 
         path: Relative path, e.g. 'src/app.py'.
         limit: Most versions.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def get_diff(
@@ -314,7 +314,7 @@ class OperationMethods:
         to: '@N', 'current' or 'working' (the disk).
         context_lines: Lines around each change.
         max_tokens: Token budget; default 20000, of long lines then the part that differs.
-        cursor: Without path: `cursor` of the last answer.
+        cursor: Without path: from the last answer.
         """
 
     async def revert(
@@ -336,7 +336,7 @@ class OperationMethods:
     async def await_change(self, id: str | int, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
         """Wait for the final answer of a change that waits for an approval or lies in conflict.
 
-        id: '@N' of an approval, a conflict or a change.
+        id: '@N' of an approval, conflict or change.
         timeout_s: Seconds to wait.
         """
 
@@ -432,7 +432,7 @@ class OperationMethods:
         globs: gitignore-style; '*.py' at any depth, '!x' excepts.
         by: word: also in comments, strings and other scopes.
         max_results: Most lines.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def directory_stats(
@@ -559,7 +559,7 @@ class OperationMethods:
         at: '@N', '@start' or 'current'.
         contents: Also the bytes of small files; a page is shorter then.
         limit: Most entries.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def content_at(
@@ -653,7 +653,7 @@ class OperationMethods:
 
         conflict: Only this one, '@N'.
         limit: Most conflicts in one answer.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         max_tokens: Token budget.
         contents: false: only what waits, without contents and diffs.
         """
@@ -702,7 +702,7 @@ class OperationMethods:
         """Changes that wait for a yes, without diffs. A reviewer is shown those that it may answer.
 
         limit: Most approvals in one answer.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def approvals_show(
@@ -713,7 +713,7 @@ class OperationMethods:
         """One approval, whole, in pages.
 
         approval: '@N' of the request.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def approve(
@@ -899,7 +899,7 @@ class OperationMethods:
         until: Up to here, included: '@N', '@start' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
         limit: Most events in one answer.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
 
     async def journal_export(
@@ -1038,5 +1038,5 @@ class OperationMethods:
         path: Directory; '.' is the workspace.
         tag: Only files with it.
         limit: Most entries.
-        cursor: `cursor` of the last answer.
+        cursor: From the last answer.
         """
