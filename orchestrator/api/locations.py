@@ -25,6 +25,9 @@ PROTOCOL: Final = 1
 POLICY_FILE = "policy.toml"
 """In the state directory."""
 
+MARKERS_FILE = "root_markers"
+"""Beside the user's policy: names that mark a workspace, in place of those below."""
+
 SYSTEM_POLICY = "/etc/orchestrator/policy.toml"
 """The administrator's."""
 
@@ -84,7 +87,8 @@ def find_workspace(given: str | None = None, *, cwd: str | None = None) -> str:
     """The real path of the workspace: `given`, else the nearest folder above `cwd` that is marked as one.
 
     First folders that had a daemon before or have a VCS marker, then those with another marker, then `cwd`
-    itself. `/` and the home folder are taken only when given. Raises WorkspaceUnknown.
+    itself; the user's own markers, where there are any, take the place of both kinds. `/` and the home folder are
+    taken only when given. Raises WorkspaceUnknown.
     """
     if given is not None:
         root = os.path.realpath(os.path.expanduser(given))
@@ -97,10 +101,11 @@ def find_workspace(given: str | None = None, *, cwd: str | None = None) -> str:
         raise WorkspaceUnknown("the current folder was removed") from error
     never = {"/", os.path.realpath(home_directory())}
     candidates = [folder for folder in _upwards(start) if folder not in never]
+    own = _own_markers()
     for folder in candidates:
-        if _has_marker(folder, VCS_MARKERS) or os.path.exists(location_file(workspace_id(folder))):
+        if _has_marker(folder, own or VCS_MARKERS) or os.path.exists(location_file(workspace_id(folder))):
             return _readable_name(folder)
-    for folder in candidates:
+    for folder in () if own else candidates:
         if _has_marker(folder, MARKERS):
             return _readable_name(folder)
     if start in never:
@@ -127,6 +132,25 @@ def _upwards(folder: str) -> Iterator[str]:
         if parent == folder:
             return
         folder = parent
+
+
+def _own_markers() -> tuple[str, ...]:
+    """The names in the user's file of markers, one a line; none where there is no file. Raises WorkspaceUnknown."""
+    path = f"{_user_configuration()}/{MARKERS_FILE}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkspaceUnknown(f"{path} can't be read: {error}", hint="Mend that file, or remove it.") from error
+    names = tuple(line for line in lines if line and not line.startswith("#"))
+    for name in names:
+        if "/" in name or "\0" in name or name in (".", ".."):
+            raise WorkspaceUnknown(
+                f"{path}: {escaped(name)!r} is no name of a file or folder", hint="Write one name on each line."
+            )
+    return names
 
 
 def _has_marker(folder: str, markers: Iterable[str]) -> bool:
@@ -174,9 +198,13 @@ def state_directory(identity: str, given: str | None = None) -> str:
 
 def user_policy() -> str:
     """The user's own policy file, for all their workspaces."""
+    return f"{_user_configuration()}/{POLICY_FILE}"
+
+
+def _user_configuration() -> str:
     configured = os.environ.get("XDG_CONFIG_HOME", "")
     folder = configured if os.path.isabs(configured) else f"{home_directory()}/.config"
-    return f"{folder}/orchestrator/{POLICY_FILE}"
+    return f"{folder}/orchestrator"
 
 
 def policy_files(

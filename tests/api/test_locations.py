@@ -22,6 +22,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="o-", dir="/tmp")).resolve()
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     yield folder
     shutil.rmtree(folder)
@@ -54,6 +55,43 @@ def located(root: Path, *, path: str = "/nowhere/x.sock", state: str = "running"
 def test_find_workspace(home: Path, names: list[str], cwd: str, found: str) -> None:
     tree(home, *names)
     assert locations.find_workspace(cwd=str(home / cwd)) == str(home / found)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "found"),
+    [
+        pytest.param("WORKSPACE\n", ["a/WORKSPACE", "a/b/.git/"], "a", id="in place of git's"),
+        pytest.param("# ours\n\n  pyproject.toml \n.git\n", ["a/.git/", "a/b/pyproject.toml"], "a/b", id="of one rank"),
+        pytest.param("WORKSPACE\n", ["a/Makefile"], "a/b/c", id="in place of the others, too"),
+        pytest.param("# none\n", ["a/.git/"], "a", id="none are named"),
+        pytest.param("WORKSPACE\n", ["WORKSPACE"], "a/b/c", id="the home folder's does not count"),
+    ],
+)
+def test_the_users_own_markers(home: Path, text: str, names: list[str], found: str) -> None:
+    tree(home, "a/b/c/", ".config/orchestrator/", *names)
+    (home / ".config/orchestrator/root_markers").write_text(text)
+    assert locations.find_workspace(cwd=str(home / "a/b/c")) == str(home / found)
+
+
+def test_the_markers_are_documented() -> None:
+    told = Path("docs/connecting.md").read_text(encoding="utf-8")
+    assert [name for name in (*locations.VCS_MARKERS, *locations.MARKERS) if f"`{name}`" not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(b"src/.git\n", "no name", id="a path"),
+        pytest.param(b"..\n", "no name", id="the folder above"),
+        pytest.param(b"\xff\n", "can't be read", id="no text"),
+    ],
+)
+def test_markers_that_are_none(home: Path, text: bytes, message: str) -> None:
+    tree(home, "a/", ".config/orchestrator/")
+    (home / ".config/orchestrator/root_markers").write_bytes(text)
+    with pytest.raises(locations.WorkspaceUnknown, match=message):
+        locations.find_workspace(cwd=str(home / "a"))
+    assert locations.find_workspace(str(home / "a")) == str(home / "a"), "a folder that is given needs none"
 
 
 @pytest.mark.parametrize(
