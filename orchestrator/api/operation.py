@@ -43,8 +43,9 @@ CHANGES = (
 SHORT_BYTES = 8_000
 """Of an answer that a model reads besides its work: some 2,000 tokens."""
 
-Weight = Literal["file", "search", "tree", "patch", "always"]
-"""When a call is heavy. `file`: the file that it names is large; `search`: also where it names none; `tree`: the
+Weight = Literal["file", "lines", "search", "tree", "patch", "always"]
+"""When a call is heavy. `file`: the file that it names is large; `lines`: as `file`, but a file that is not held in
+memory is read by pieces; `search`: also where it names none; `tree`: the
 workspace has many files; `patch`: as `file`, or its parameters are long; `always`."""
 
 Given = ParamSpec("Given")

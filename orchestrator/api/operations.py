@@ -88,6 +88,7 @@ READ_FILE = Operation(
     core=True,
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
+    weight="lines",
     command="open",
 )
 
@@ -99,6 +100,7 @@ READ_LINES = Operation(
     shape="text",
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
+    weight="lines",
 )
 
 EDIT_FILE = Operation(

@@ -340,6 +340,11 @@ class Engine:
         """Wait until the background is done with the files that the start met."""
         await self._importer.kept.wait()
 
+    @property
+    def in_memory_bytes(self) -> int:
+        """The size from which on a file is read by pieces."""
+        return self._s.permissions.policy.limits.in_memory_bytes
+
     def known_files(self) -> int:
         """How many files the registry has."""
         return len(self._s.state.registry)

@@ -60,6 +60,19 @@ def is_heavy(
     return weight == "search" if size_of_file is None else size_of_file > HEAVY_BYTES
 
 
+def is_by_pieces(
+    operation: AnyOperation, params: bytes | msgspec.Raw, size_at: Callable[[str], int | None], in_memory: int
+) -> bool:
+    """Whether a heavy call only reads pieces of a file over `in_memory` bytes: it takes little, and may wait long."""
+    if operation.weight != "lines":
+        return False
+    try:
+        named = _NAMED.decode(params)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return named.path is not None and (size_at(named.path) or 0) > in_memory
+
+
 COMPANY_US = 1_000_000
 """For so long after its last call an agent counts as one that calls."""
 

@@ -24,7 +24,7 @@ from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.machine import OWNER
-from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, is_heavy
+from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, is_by_pieces, is_heavy
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
@@ -66,6 +66,13 @@ class Dispatcher:
         """Whether a call may wait long for its turn."""
         known, engine = BY_NAME.get(request.method), self._engine
         return known is not None and is_heavy(known, request.params, engine.facts.size_at, engine.known_files)
+
+    def _scheduler_of(self, request: Request) -> CallScheduler:
+        known, engine = BY_NAME.get(request.method), self._engine
+        if known is None or not self.heavy(request):
+            return self._scheduler
+        light = is_by_pieces(known, request.params, engine.facts.size_at, engine.in_memory_bytes)
+        return self._scheduler if light else self._heavy
 
     async def idle(self) -> None:
         """Return as soon as no call is under way and every reply is written."""
@@ -170,7 +177,7 @@ class Dispatcher:
         if known is not None and known.waits:
             yield
             return
-        scheduler = self._heavy if self.heavy(request) else self._scheduler
+        scheduler = self._scheduler_of(request)
         owner: str = caller.agent
         if known is not None and known.operator_only and caller.is_person:
             checked = known.takes("approver")  # wrong codes wait, other connections do not

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.operations import BY_NAME
-from orchestrator.servers.call_scheduler import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, is_heavy
+from orchestrator.servers.call_scheduler import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, is_by_pieces, is_heavy
 
 SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
 
@@ -36,6 +36,21 @@ SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
 )
 def test_weight(name: str, params: dict[str, Any], files: int, heavy: bool) -> None:
     assert is_heavy(BY_NAME[name], json.dumps(params).encode(), SIZES.get, lambda: files) is heavy
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "in_memory", "by_pieces"),
+    [
+        pytest.param("read_lines", {"path": "large.txt"}, HEAVY_BYTES, True, id="lines of a file that is not held"),
+        pytest.param("read_file", {"path": "large.txt"}, HEAVY_BYTES, True, id="a part of it"),
+        pytest.param("read_file", {"path": "large.txt"}, HEAVY_BYTES + 1, False, id="of one that is held"),
+        pytest.param("read_file", {"path": "gone.txt"}, HEAVY_BYTES, False, id="of none"),
+        pytest.param("edit_file", {"path": "large.txt"}, HEAVY_BYTES, False, id="a change"),
+        pytest.param("read_file", {"path": 5}, HEAVY_BYTES, False, id="what will be refused"),
+    ],
+)
+def test_by_pieces(name: str, params: dict[str, Any], in_memory: int, by_pieces: bool) -> None:
+    assert is_by_pieces(BY_NAME[name], json.dumps(params).encode(), SIZES.get, in_memory) is by_pieces
 
 
 @pytest.mark.parametrize("params", [b"", b"[]", b"{", b'{"path": "\xff"}', b"null"])
