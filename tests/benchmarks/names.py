@@ -9,6 +9,7 @@ import argparse
 import os
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import time
 from contextlib import AsyncExitStack
@@ -28,6 +29,9 @@ FILES, MANY = 50_000, 1_000_000
 PER_FOLDER = 20
 SUFFIXES = ("py", "md", "ts", "json", "txt", "c", "h", "go")
 LIMIT = 200
+
+RG = str(Path(sysconfig.get_path("scripts"), "rg"))
+"""Of the wheel."""
 
 WARM_MS, MANY_MS = 20.0, 50.0
 
@@ -87,14 +91,17 @@ async def in_turns_of_peers(setting: Setting, folder: Path) -> dict[str, Samples
         return await in_turns(peers, 3, warm_up=1)
 
 
-async def of_daemon(daemon: RunningDaemon, files: int, times: int, most_ms: float) -> Rows:
-    """Its start, its calls, and its memory once it idles."""
+async def of_daemon(daemon: RunningDaemon, files: int, times: int, most_ms: float, *, searches: bool = False) -> Rows:
+    """Its start, its calls, and its memory once it idles; before that, perhaps, searches without a hit."""
+    more: Rows = []
     began = time.perf_counter()
     daemon.start()
     took = {"start": Samples([(time.perf_counter() - began) * 1e3])}
     try:
         async with daemon.client("reader") as reader, daemon.client() as person:
             await idle(person)
+            if searches:
+                more.append(await _search(reader, daemon.workspace, files))
             middle = f"{files // 2:07d}"
 
             async def listed() -> None:
@@ -117,6 +124,7 @@ async def of_daemon(daemon: RunningDaemon, files: int, times: int, most_ms: floa
     took["start, warm"] = Samples([(time.perf_counter() - began) * 1e3])
     daemon.stop()
     return [
+        *more,
         *(
             Row(
                 work=f"{name}: {files:,} files" + ("" if "start" in name else f", limit {LIMIT}"),
@@ -129,6 +137,17 @@ async def of_daemon(daemon: RunningDaemon, files: int, times: int, most_ms: floa
     ]
 
 
+async def _search(reader: FileAccess, folder: Path, files: int) -> Row:
+    async def search() -> None:
+        assert (await reader.search_content("nowhere in them")).files_searched == files
+
+    command = (RG, "--no-config", "--fixed-strings", "nowhere in them", str(folder))
+    spawned = plain(lambda: subprocess.run(command, check=False, capture_output=True))
+    taken = await in_turns({"ours": search, "rg": spawned}, 3, warm_up=1)
+    work = f"search without a hit: {files:,} files"
+    return Row(work=work, ours=taken["ours"], peer="spawned rg", theirs=taken["rg"], target=Target(at_least=0.5))
+
+
 async def idle(person: FileAccess) -> None:
     """Until the daemon has looked at all files."""
     while (await person.status()).health.baseline != "done":  # noqa: ASYNC110  # it is in another process
@@ -139,7 +158,7 @@ async def many(files: int) -> Rows:
     with tempfile.TemporaryDirectory(prefix="o-", dir="/var/tmp") as base:
         daemon = RunningDaemon(Path(base).resolve(), executed=True)
         await anyio.to_thread.run_sync(made, daemon.workspace, files)
-        return await of_daemon(daemon, files, 20, MANY_MS)
+        return await of_daemon(daemon, files, 20, MANY_MS, searches=True)
 
 
 if __name__ == "__main__":

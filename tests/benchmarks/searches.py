@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sysconfig
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +27,7 @@ from tests.benchmarks.logs import (
     write_log,
 )
 from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns, plain
-from tests.benchmarks.names import idle
+from tests.benchmarks.names import RG, idle
 from tests.benchmarks.peers import Peer, mcp_session
 from tests.benchmarks.setting import Rows, Setting
 from tests.daemon.daemon_process import RunningDaemon
@@ -42,9 +41,6 @@ WITH_NEEDLE = 500
 IN_EACH = "return value"
 EDITS = 3
 MOST_PRIVATE_MB = 120.0
-
-RG = str(Path(sysconfig.get_path("scripts"), "rg"))
-"""Of the wheel."""
 
 
 async def rows(setting: Setting) -> Rows:
