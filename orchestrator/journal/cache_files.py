@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
 
 FOLDER_NAME = "cache"
 MOST_BYTES = 16 * 1024 * 1024
+SUM_BYTES = 32
+"""Before each value."""
+
 MOST_OF_ONE = 1024 * 1024
 
 
@@ -19,9 +23,11 @@ class CacheFiles:
 
     def get(self, name: str) -> bytes | None:
         try:
-            return (self._folder / name).read_bytes()
+            stored = (self._folder / name).read_bytes()
         except OSError:
             return None
+        sum_, data = stored[:SUM_BYTES], stored[SUM_BYTES:]
+        return data if sum_ == _sum_of(name, data) else None  # damaged, or another's
 
     def put(self, name: str, data: bytes) -> None:
         if len(data) > MOST_OF_ONE:
@@ -29,7 +35,7 @@ class CacheFiles:
         with suppress(OSError):  # a disk that is full, or takes no writes
             self._folder.mkdir(mode=0o700, exist_ok=True)
             draft = self._folder / f"{name}.new"
-            draft.write_bytes(data)
+            draft.write_bytes(_sum_of(name, data) + data)
             draft.replace(self._folder / name)
             self._shrink(self._most)
 
@@ -62,3 +68,7 @@ class CacheFiles:
             with suppress(OSError):
                 file.unlink(missing_ok=True)
             held -= size
+
+
+def _sum_of(name: str, data: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + data).digest()

@@ -230,6 +230,27 @@ async def test_an_index_outlives_the_daemon(large: RunningDaemon, alice: FileAcc
         assert (await bob.read_file("app.log", start=-1)).start == LINES
 
 
+async def test_a_damaged_index_and_one_of_another_file_are_not_used(large: RunningDaemon) -> None:
+    for name, first in (("a.log", 1), ("b.log", 2)):
+        written(large.workspace / name, first, LINES)
+        async with large.client() as person:
+            await person.read_lines(name, start=LINES - 1, end=LINES - 1)
+    one, other = sorted((large.state_dir / "cache").iterdir())
+    damaged = bytearray(one.read_bytes())
+    contents = {one: other.read_bytes(), other: one.read_bytes()}
+    for at in range(len(damaged) // 2, len(damaged), 7):
+        damaged[at] ^= 1
+    for tampered in (contents, {one: bytes(damaged), other: b"nothing"}):
+        assert large.stop() == 0
+        for path, content in tampered.items():
+            path.write_bytes(content)
+        large.start()
+        async with large.client() as person:
+            for name, first in (("a.log", 1), ("b.log", 2)):
+                read = await person.read_lines(name, start=LINES - 1, end=LINES - 1, line_numbers=False)
+                assert (read.text, read.total_lines) == (f"{line(LINES - 2 + first)}\n", LINES + 1 - first)
+
+
 async def test_what_is_known_of_it(large: RunningDaemon, alice: FileAccess) -> None:
     written(large.workspace / "app.log")
     (large.workspace / "raw.bin").write_bytes(bytes(1_000_000))
