@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from contextlib import AsyncExitStack
 from typing import Any
 
+import anyio
 import pytest
 
-from orchestrator.clients.python import RemoteError, Replacement
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -135,6 +138,31 @@ async def test_a_cursor_belongs_to_its_search(daemon: RunningDaemon) -> None:
         with pytest.raises(RemoteError) as refused:
             await alice.search_content("f", max_results=1, cursor=page.cursor)
     assert (refused.value.code, "another search" in refused.value.message) == ("invalid_parameter", True)
+
+
+async def test_a_thousand_searches_at_a_time(daemon: RunningDaemon) -> None:
+    """Each is answered, or refused since its connection has too many calls open; nobody gets less than others."""
+    outcomes = {name: Counter[str]() for name in ("alice", "bob", "carol", "dave")}
+
+    async def search_it(files: FileAccess, name: str, number: int) -> None:
+        try:
+            found = await files.search_content(("two", "value", "Größe")[number % 3], context_lines=0)
+            outcomes[name]["found" if found.total else "nothing"] += 1
+        except RemoteError as refused:
+            outcomes[name][refused.code] += 1
+
+    async with AsyncExitStack() as stack:
+        agents = {name: await stack.enter_async_context(daemon.client(name)) for name in outcomes}
+        async with anyio.create_task_group() as tasks:
+            for number in range(250):
+                for name, files in agents.items():
+                    tasks.start_soon(search_it, files, name, number)
+        for files in agents.values():
+            assert (await files.search_content("two", context_lines=0)).total == 2
+    for found in outcomes.values():
+        assert found.keys() <= {"found", "too_many_calls"}
+        assert found["found"] >= 64
+        assert found.total() == 250
 
 
 async def test_a_bomb_harms_nobody(daemon: RunningDaemon) -> None:

@@ -73,12 +73,16 @@ async def test_a_line_of_megabytes_is_shown_around_the_match(large: RunningDaemo
     assert len(last.hits[0].before[0]) <= 1_000
 
 
-async def test_a_file_of_a_terabyte_of_nothing(large: RunningDaemon, alice: FileAccess) -> None:
+@pytest.mark.parametrize("unit", [1 << 34, 1 << 40], ids=["16 GiB", "1 TiB"])
+async def test_a_file_of_nothing(large: RunningDaemon, alice: FileAccess, unit: int) -> None:
     path = large.workspace / "sparse.log"
     with path.open("wb") as file:
         file.write(b"first needle\n" + b"x\n" * 40_000)
-        file.truncate(1 << 34)
-        file.seek(1 << 34)
+        try:
+            file.truncate(unit)
+        except OSError:
+            pytest.skip("the file system has no files of this size")
+        file.seek(unit)
         file.write(b"\nlast needle\n")
     assert os.stat(path).st_blocks < 10_000
     found = await alice.search_content("needle", path="sparse.log", context_lines=0)

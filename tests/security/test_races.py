@@ -105,6 +105,28 @@ def test_28_reading_while_the_directory_is_exchanged(hostile: HostileWorkspace, 
     assert outcomes[None], "some got through while the directory was itself"
 
 
+@pytest.mark.parametrize("other", ["a link", "a directory"])
+def test_28_searching_while_a_file_is_exchanged(
+    hostile: HostileWorkspace, arena: tuple[Path, Path], other: str
+) -> None:
+    file, second, trap = arena[0] / "f.txt", arena[0] / "other", hostile.base / "trap"
+    if other == "a link":
+        second.symlink_to(trap / "f.txt")
+    else:
+        second.mkdir()
+        (second / "below.txt").write_text("below: inside\n")
+    found: Counter[str | None] = Counter()
+    with exchanging(file, second):
+        for turn in range(READS // 3):
+            pattern, more = (("side", {}), ("s.de", {"mode": "regex"}), ("inzide", {"mode": "fuzzy"}))[turn % 3]
+            answer = hostile.agent.call("search_content", pattern=pattern, globs=["room/**"], **more)
+            assert SECRET.encode() not in answer.raw, answer.raw
+            found[answer.code] += 1
+            found["hits"] += b"inside" in answer.raw
+    assert found.keys() <= {None, "hits", "changed_while_read"}, found
+    assert found["hits"], "some got through while the file was itself"
+
+
 def test_28_listing_while_the_directory_is_exchanged(hostile: HostileWorkspace, arena: tuple[Path, Path]) -> None:
     (hostile.base / "trap" / "only-outside").touch()
     try:
