@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 MEANINGS = (
@@ -47,13 +47,18 @@ def model_folder(folder: Path) -> str:
 
 
 class EmbeddingService:
-    """What it was asked, and how it answers: `broken` is a status in place of vectors."""
+    """What it was asked, and how it answers: `broken` is a status in place of vectors.
+
+    It answers while `goes_on` is set.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.keys: set[str] = set()
         self.broken = 0
         self.port = 0
+        self.arrived, self.goes_on = Event(), Event()
+        self.goes_on.set()
 
     @property
     def url(self) -> str:
@@ -79,6 +84,8 @@ def embedding_service() -> Iterator[EmbeddingService]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            service.arrived.set()
+            service.goes_on.wait(60)
             status, body = service.answer(self.path, self.headers.get("Authorization", ""), asked["input"])
             data = json.dumps(body).encode()
             self.send_response(status)

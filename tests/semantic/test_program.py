@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from semantic_index.embedders import FolderEmbedder, ServiceEmbedder, Unusable
 
 from tests.semantic.models import embedding_service, model_folder
 
@@ -64,6 +66,19 @@ def test_a_broken_model_is_off(tmp_path: Path) -> None:
     (tmp_path / "model/model.safetensors").write_bytes(b"none")
     (answer,) = said(tmp_path, "--model", folder)
     assert "can't be loaded" in answer["off"]
+
+
+@pytest.mark.parametrize(("module", "options"), [
+    pytest.param("model2vec", "", id="of a folder"),
+    pytest.param("openai", "[semantic,reviewers]", id="of a service"),
+])  # fmt: skip
+def test_without_its_library_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, options: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    service = argparse.Namespace(model="", base_url="http://127.0.0.1:1/v1", service_model="m", api_key_env="")
+    with pytest.raises(Unusable, match=f"{module} is not installed: pip install"):
+        ServiceEmbedder(service, {}) if options else FolderEmbedder(model_folder(tmp_path / "model"))
 
 
 def test_a_folder_reaches_no_network(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.workspace.token_counter import MOST_COUNTED, PATTERNS, VocabularyCounter, counted
 from orchestrator.workspace.workers import WorkerPool
+from tests.in_memory.workers import ThreadWorkers
 from tests.workspace.vocabularies import PIECES, vocabulary
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,13 @@ async def test_a_vocabulary_that_cant_be_used_is_named(
     assert tokens == estimate_tokens("some words")
     assert method.startswith("estimate (")
     assert why in method
+
+
+async def test_without_tiktoken_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    tokens, method = await VocabularyCounter(ThreadWorkers()).count("some words", vocabulary(tmp_path / "v"))
+    assert tokens == estimate_tokens("some words")
+    assert "pip install 'workspace-orchestrator[tokens]'" in method
 
 
 @pytest.mark.parametrize("name", PATTERNS)

@@ -50,10 +50,10 @@ class FolderEmbedder:
     def __init__(self, folder: str) -> None:
         if missing := [name for name in MODEL_FILES if not Path(folder, name).is_file()]:
             raise Unusable(f"{folder} holds no model2vec model: {', '.join(missing)} missing")
-        sys.addaudithook(_refuse_network)
         os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         try:
             model2vec: Any = importlib.import_module("model2vec")
+            sys.addaudithook(_refuse_network)
             self._model = model2vec.StaticModel.from_pretrained(folder, force_download=False)
         except ImportError as error:
             hint = "pip install 'workspace-orchestrator[semantic]'"
