@@ -154,6 +154,12 @@ LARGEFILE = (
         "json results line_number match match_type",
     ),
     Step("count", "search_content", _of_app(pattern="RETURN", fuzzy=False, count_only=True), "json"),
+    Step(
+        "count with limits",
+        "search_content",
+        _of_app(pattern="return", fuzzy=False, count_only=True, max_results=5, context_lines=1),
+        "json",
+    ),
     Step("in vain", "search_content", _of_app(pattern="zzzzz", fuzzy=False), "json"),
     Step("without", "search_content", _of_app(pattern="return", fuzzy=False, invert=True), "json results line_number"),
     Step("lines", "read_content", _of_app(offset=2, limit=3), "json"),
@@ -171,6 +177,13 @@ LARGEFILE = (
         {"absolute_file_path": "{root}/docs/ten.txt", "line": 5, "context_lines": 4},
         "json",
     ),
+    Step(
+        "around a constant",
+        "read_enclosing",
+        {"absolute_file_path": "{root}/src/lib/deep.py", "line": 2, "context_lines": 2},
+        "json",
+    ),
+    Step("a change without its new text", "edit_content", _of_app(changes=[{"search": "x"}]), "other words"),
     Step("preview", "edit_content", _of_app(changes=HELLO), EDITED),
     Step(
         "preview in vain", "edit_content", _of_app(changes=[{"search": "qqqqqqqqqq", "replace": "x"}]), "json success"

@@ -53,6 +53,8 @@ def refused(error: OrchestratorError, root: str) -> str:
 
 def _of_parameter(name: str, why: str) -> str:
     """Words of its own begin with a capital."""
+    if why == "is required" and name in ("search", "replace"):
+        return f"A change is missing required '{name}' field. Each change needs 'search' and 'replace'."
     if why.endswith(">= 1"):
         return f"{name} must be >= 1."
     if name == "pattern" and why.startswith("it is"):

@@ -194,7 +194,7 @@ async def read_enclosing(calls: Calls, params: p.ReadEnclosing) -> ToolAnswer:
         line_numbers=False,
         max_tokens=texts.MOST_TOKENS,
     )
-    if shown.symbol is not None:
+    if shown.symbol is not None and (shown.end > shown.start or shown.next):
         said = {**_shown(shown, "enclosing"), "enclosing_symbol": shown.symbol}
         return answer(said, *texts.cut_note(shown, end=shown.end))
     calls.held.clear()  # other lines are shown

@@ -19,6 +19,8 @@ FRAME_BYTES = 1_500
 MOST_EDITS = 3
 """Typos of a match, as far as searches are complete."""
 
+DEFAULT = p.Search(absolute_file_path="", pattern="")
+
 NO_FUZZY = "[not searched with typos: {why}]"
 
 
@@ -45,7 +47,9 @@ async def search(calls: Calls, params: p.Search) -> ToolAnswer:
         "inverted": params.invert,
     }
     if params.count_only:
-        return answer({"count": found.total, **about}, *notes)
+        ignored = [name for name in ("max_results", "context_lines") if getattr(params, name) != getattr(DEFAULT, name)]
+        warnings = [f"{name} ignored in count_only mode" for name in ignored]
+        return answer({"count": found.total, **about, **({"warnings": warnings} if warnings else {})}, *notes)
     rows = [
         {
             **_match(hit, most),
