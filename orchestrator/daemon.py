@@ -225,6 +225,7 @@ class Daemon:
             reviewers=self._reviewers(services),
             semantic=IndexProgram(Path(config.state_dir), os.environ, config.variables_fd),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
+            summaries=extensions,
         )
         return services, extensions, engine
 

@@ -94,6 +94,7 @@ class Summary(r.Result, frozen=True, kw_only=True):
     tokens: int  # what all of it takes
     tokens_by: str = "estimate"  # or "tiktoken NAME" by the vocabulary of `[tokens]`; "estimate (…)": why not by that
     text: str = ""  # its leading documentation, and a line of each key definition with where it ends
+    by: str | None = None  # the plugin that wrote the text
     symbols: int = 0  # in all of the file
     left_out: int = 0  # of these
     next: str | None = None  # the call that shows more
@@ -155,4 +156,5 @@ def summary_head(result: Summary) -> str:
     """What it is, on one line."""
     what = "no grammar: by headings and indentation" if result.language == "text" else result.language
     size = f"{plural(result.total_lines, 'line')}, {plural(result.tokens, 'token')} by {result.tokens_by}"
-    return f"{escaped(result.path)} {result.version_id}: {what}, {size}, {plural(result.symbols, 'symbol')}"
+    by = f", summary by plugin {escaped(result.by)}" if result.by else ""
+    return f"{escaped(result.path)} {result.version_id}: {what}, {size}, {plural(result.symbols, 'symbol')}{by}"

@@ -93,13 +93,14 @@ from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.reviewers import Checker, Reviewer
 from orchestrator.ports.semantic import SemanticIndex
+from orchestrator.ports.summaries import NoSummaries, SummaryPlugins
 from orchestrator.ports.workspace import Watcher
 
 
 class Engine:
     """All operations over one set of services."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what the composition root makes, once
         self,
         services: Services,
         *,
@@ -110,6 +111,7 @@ class Engine:
         semantic: SemanticIndex,
         watcher: Watcher | None = None,
         checker: Checker | None = None,
+        summaries: SummaryPlugins | None = None,
     ) -> None:
         self._s = services
         journal, workspace, state = services.journal, services.workspace, services.state
@@ -150,7 +152,7 @@ class Engine:
         symbols, excerpter = SymbolReader(services, observer, reader), Excerpter(services, observer)
         briefer = Briefer(services, trees, sessions, self._leases, excerpter)
         lister, travel = Lister(services, self.facts, names), TimeTravel(services)
-        summarizer = Summarizer(services, observer, reader)
+        summarizer = Summarizer(services, observer, reader, summaries or NoSummaries())
         writer, undoer = Writer(services, pipeline, renames), Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)

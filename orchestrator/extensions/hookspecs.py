@@ -44,5 +44,13 @@ class Hooks:
     """The hooks. None of them can refuse or alter a change."""
 
     @_spec
+    def orchestrator_summarize(self, path: str, text: str, max_tokens: int) -> str | None:
+        """What a file's text is about, in at most so many tokens; None: nothing to say of it.
+
+        Secrets in the text are hidden as from an agent. The answer is remembered by its arguments and the plugins'
+        versions.
+        """
+
+    @_spec
     def orchestrator_change_applied(self, change: AppliedChange) -> None:
         """A change has been applied. Called in the journal's order, after the fact."""

@@ -19,12 +19,17 @@ from anyio import from_thread, lowlevel
 from orchestrator.core.errors import escaped, plural
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Plugins
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
+from orchestrator.ports.summaries import PluginSummary
 
 MOST_FAILURES: Final = 3
-"""In a row; after these a plugin's change hook is not called again until the next start."""
+"""Of one hook, in a row; after these the plugin is not called again until the next start."""
+
+MOST_SUMMARIES: Final = 4
+"""That plugins make at a time."""
 
 MOST_WAITING: Final = 1000
 """Changes that wait for the hooks; those over it are only counted."""
@@ -40,17 +45,22 @@ class Plugin(msgspec.Struct):
     state: State = "failed"
     problem: str = ""
     manager: pluggy.PluginManager | None = None  # its own: no plugin's methods run for another's sake
-    failures: int = 0  # of its change hook, in a row
+    version: str = ""
+    failures: dict[str, int] = {}  # by hook, in a row
 
     def __str__(self) -> str:
         return f"plugin {self.name}: {self.state}" + (f", {self.problem}" if self.problem else "")
 
-    @property
-    def applied(self) -> pluggy.HookCaller:
-        """The change hook as this one plugin answers it."""
-        assert self.manager is not None
-        caller: pluggy.HookCaller = self.manager.hook.orchestrator_change_applied
-        return caller
+    def hook(self, name: str) -> pluggy.HookCaller | None:
+        """A hook as this one plugin answers it; None where it has none of this name, or is not called any more."""
+        if self.manager is None or self.state != "loaded":
+            return None
+        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
+        return caller if caller.get_hookimpls() else None
+
+
+_APPLIED: Final = "orchestrator_change_applied"
+_SUMMARIZE: Final = "orchestrator_summarize"
 
 
 def _installed() -> Iterable[EntryPoint]:
@@ -66,6 +76,7 @@ class Extensions:
         self._missed = 0
         self._waiting: deque[AppliedChange] = deque()
         self._more = anyio.Event()
+        self._summaries = anyio.Semaphore(MOST_SUMMARIES)
         self._log = logger("plugins")
 
     async def load(self) -> None:
@@ -75,6 +86,7 @@ class Extensions:
             plugin = self._plugins[name] = Plugin(name)
             points = [point for point in known if point.name == name]
             if len(points) == 1:
+                plugin.version = points[0].dist.version if points[0].dist is not None else ""
                 plugin.manager = await self._ask(plugin, partial(_registered, points[0]), or_else="failed")
                 plugin.state = "failed" if plugin.manager is None else "loaded"
             else:
@@ -115,15 +127,42 @@ class Extensions:
             while self._waiting:
                 change = self._waiting.popleft()
                 for plugin in self.states():
-                    if plugin.state == "loaded" and plugin.applied.get_hookimpls():
-                        await self._apply(plugin, change)
+                    if (hook := plugin.hook(_APPLIED)) is not None:
+                        self._count(plugin, _APPLIED, await self._ask(plugin, partial(hook, change=change)))
             self._more = anyio.Event()
             await self._more.wait()
 
-    async def _apply(self, plugin: Plugin, change: AppliedChange) -> None:
-        answers = await self._ask(plugin, partial(plugin.applied, change=change))
-        plugin.failures = 0 if answers is not None else plugin.failures + 1
-        if plugin.failures >= MOST_FAILURES:
+    @property
+    def summarizers(self) -> tuple[str, ...]:
+        """See `ports.SummaryPlugins`."""
+        return tuple(_named(plugin) for plugin in self.states() if plugin.hook(_SUMMARIZE) is not None)
+
+    async def summarize(self, path: WorkspacePath, text: str, max_tokens: int) -> PluginSummary:
+        """See `ports.SummaryPlugins`."""
+        failures = []
+        with anyio.move_on_after(self._settings.timeout_s) as waiting:
+            await self._summaries.acquire()
+        if waiting.cancelled_caught:
+            return PluginSummary(failures=("the plugins are busy with other summaries",))
+        try:
+            for plugin in self.states():
+                if (hook := plugin.hook(_SUMMARIZE)) is None:
+                    continue
+                work = partial(_said_of, hook, path, text, max_tokens)
+                answers = await self._ask(plugin, work)
+                self._count(plugin, _SUMMARIZE, answers)
+                if answers is None:
+                    failures.append(f"plugin {plugin.name}: {plugin.problem}")
+                elif answers:
+                    return PluginSummary(_named(plugin), answers[0])
+            return PluginSummary(failures=tuple(failures))
+        finally:
+            self._summaries.release()
+
+    def _count(self, plugin: Plugin, hook: str, answers: Any) -> None:
+        """Switch off a plugin of which a hook fails again and again."""
+        plugin.failures[hook] = 0 if answers is not None else plugin.failures.get(hook, 0) + 1
+        if plugin.failures[hook] >= MOST_FAILURES:
             plugin.state, plugin.problem = "switched off", f"{MOST_FAILURES} failures in a row; {plugin.problem}"
 
     async def _ask(self, plugin: Plugin, work: Callable[[], Any], *, or_else: State = "loaded") -> Any:
@@ -154,7 +193,21 @@ class Extensions:
 
     def _fail(self, plugin: Plugin, why: str, state: State = "loaded", *, trace: str = "") -> None:
         self._log.warning("a plugin failed", plugin=plugin.name, problem=why, trace=trace)
-        plugin.state, plugin.problem = state, why
+        if plugin.state != "switched off":  # by another hook, meanwhile
+            plugin.state, plugin.problem = state, why
+
+
+def _named(plugin: Plugin) -> str:
+    return f"{plugin.name} {plugin.version}".strip()
+
+
+def _said_of(hook: pluggy.HookCaller, path: WorkspacePath, text: str, max_tokens: int) -> list[str]:
+    """What a plugin says of a text, as texts of our own. Blocking; whatever it raises."""
+    answers = hook(path=str(path), text=text, max_tokens=max_tokens)
+    for answer in answers:
+        if not isinstance(answer, str):
+            raise TypeError(f"the summary is no text, but {type(answer).__name__}")
+    return [said for answer in answers if (said := str.__str__(answer).encode("utf-8", "replace").decode().strip())]
 
 
 def _registered(point: EntryPoint) -> pluggy.PluginManager:

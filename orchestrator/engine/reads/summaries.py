@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from orchestrator.api import context as c
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.bounded_cache import BoundedCache
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LineRange, digest_of
 from orchestrator.core.errors import FileTooLarge, escaped
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.policy.profiles import OverLimit
@@ -21,9 +23,10 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.excerpts import note_lines
 from orchestrator.engine.reads.file_reads import Reader
-from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import TokenCount
+from orchestrator.ports.summaries import PluginSummary, SummaryPlugins
 
 CACHE_BYTES = 4 * 1024 * 1024
 """Of what is remembered of contents: their key lines, and what plugins said of them."""
@@ -33,6 +36,9 @@ FACTS_BYTES, DEFINITION_BYTES = 500, 300
 
 MOST_CHARACTERS = 160
 """Of one line in a summary."""
+
+MOST_GIVEN, MOST_PLUGIN_LINE = 1_000_000, 1_000
+"""Characters of a text that plugins are given, and of one line of what they say."""
 
 SUMMARY_TOKENS = 800
 """Of a summary in place of a file."""
@@ -46,10 +52,11 @@ class _Facts(NamedTuple):
 class Summarizer:
     """Answers from what is remembered by content; what a caller may not be shown is taken out for each."""
 
-    def __init__(self, services: Services, observer: Observer, reader: Reader) -> None:
-        self._s, self._observer, self._reader = services, observer, reader
+    def __init__(self, services: Services, observer: Observer, reader: Reader, plugins: SummaryPlugins) -> None:
+        self._s, self._observer, self._reader, self._plugins = services, observer, reader, plugins
         self._facts: BoundedCache[tuple[str, Digest, str], _Facts] = BoundedCache(CACHE_BYTES)
-        services.caches.add("summaries", self._facts)
+        self._by_plugins: BoundedCache[tuple[object, ...], PluginSummary] = BoundedCache(CACHE_BYTES)
+        services.caches.add("summaries", self._facts, self._by_plugins)
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         """As the profile says, the summary of a file that is too large to be read at once."""
@@ -84,17 +91,69 @@ class Summarizer:
     async def summarize_file(self, caller: Caller, call: Call, params: c.SummarizeFile) -> c.Summary:
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
+        made = PluginSummary()
+        if self._plugins.summarizers:
+            async with self._s.locks.shared(path):
+                found = await outlined_file(self._s, self._observer, access)
+            made = await self._made(access, params, found)  # without the lock: it may take seconds
+            if made.text:
+                return await self._told(access, call, params, found, made)
         async with self._s.locks.shared(path):
             found = await outlined_file(self._s, self._observer, access)
-            return await self._summary(access, call, params, found)
+            summary = await self._summary(access, call, params, found)
+        notes = tuple(f"{failure}; this is the summary without plugins" for failure in made.failures)
+        return msgspec.structs.replace(summary, warnings=(*summary.warnings, *notes)) if notes else summary
+
+    async def _made(self, access: ContentAccess, params: c.SummarizeFile, found: OutlinedFile) -> PluginSummary:
+        """What a plugin says of the text, which it is given without secrets; remembered by all that it depends on."""
+        caller, document = access.caller, found.document
+        if caller.is_person:  # what a plugin is given may go to a model
+            caller = self._s.permissions.author(None, None)
+        text = (await self._s.redaction.document(caller, access.path, found.shown.digest, document)).text
+        if len(text) > MOST_GIVEN:
+            return PluginSummary(failures=(f"plugins are given no text of over {MOST_GIVEN} characters",))
+        given = digest_of(text.encode("utf-8", "surrogatepass"))
+        key = self._plugins.summarizers, access.path, given, params.max_tokens
+        made = self._by_plugins.get(key)
+        if made is None:
+            made = await self._plugins.summarize(access.path, text, params.max_tokens)
+            if made.text:
+                self._by_plugins.put(key, made, FACTS_BYTES + 4 * len(made.text))
+        return made
+
+    async def _told(
+        self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile, made: PluginSummary
+    ) -> c.Summary:
+        """A plugin's summary, as far as there is room for it. No line of the file counts as seen."""
+        facts, budget = await self._facts_of(found), self._budget(access, call, params, found)
+        rows = [line[:MOST_PLUGIN_LINE] for line in made.text.split("\n")]
+        fits = next((at for at, row in enumerate(rows) if not budget.take(row)), len(rows))
+        text = "".join(f"{row}\n" for row in rows[:fits])
+        await note_told(self._s, access, call, found, text)
+        return c.Summary(
+            path=access.path,
+            version_id=show(found.shown.version),
+            language=found.outline.language,
+            total_lines=found.document.line_count,
+            tokens=facts.size.tokens,
+            tokens_by=facts.size.method,
+            text=text,
+            by=made.by,
+            symbols=facts.key.symbols,
+            next=f"get_overview(path={quoted(access.path)})",
+            warnings=found.shown.warnings,
+        )
+
+    def _budget(self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile) -> Budget:
+        most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
+        room = call.room.framed(escaped(access.path), escaped(access.path), *found.shown.warnings)
+        return Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
 
     async def _summary(
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile
     ) -> c.Summary:
         path, facts, lines = access.path, await self._facts_of(found), found.hidden.over(found.document.lines)
-        most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
-        room = call.room.framed(escaped(path), escaped(path), *found.shown.warnings)
-        budget = Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
+        budget = self._budget(access, call, params, found)
         rows: dict[int, str] = {}
         for number in range(facts.key.head.start, facts.key.head.end + 1):
             if budget.weight < params.max_tokens * 4 or not budget.take(lines[number - 1][:MOST_CHARACTERS]):
