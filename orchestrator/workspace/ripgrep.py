@@ -52,11 +52,14 @@ BLOCK_BYTES = 256 * 1024
 ROWS_OF_LINE = 10
 """A line may hold many places, of which the first counts."""
 
+NUMBERS_BYTES = 50
+"""Of a row that hold its numbers; a match over several lines stands behind them."""
+
 _HANDLES = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _COMMON = ("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--color=never")
 _OPTIONS = (*_COMMON, "--no-mmap", "--max-depth=1", "--files-with-matches", "--null")
-_WITHIN = (*_COMMON, "--no-messages", "--no-filename", "--no-heading")
-_PLACES = ("--line-number", "--byte-offset", "--only-matching", "--replace=")
+_WITHIN = (*_COMMON, "--no-messages", "--no-filename", "--no-heading", "--encoding=none")
+_PLACES = ("--line-number", "--byte-offset", "--only-matching")
 _VERSION = re.compile(rb"ripgrep (\d+)\.(\d+)\.(\d+)")
 _UNREAD = re.compile(r"rg: (?P<path>.*): [^:]+ \(os error \d+\)")
 
@@ -93,7 +96,8 @@ class Ripgrep:
     async def offsets(
         self, expressions: Sequence[str], file: FilePieces, *, multiline: bool, most: int
     ) -> Offsets | None:
-        return await self._within(expressions, file, (*_PLACES, *(["--multiline"] if multiline else [])), most)
+        # in place of a line's matches nothing; over several lines their places would be wrong then
+        return await self._within(expressions, file, (*_PLACES, "--multiline" if multiline else "--replace="), most)
 
     async def count(self, expressions: Sequence[str], file: FilePieces) -> int | None:
         found = await self._within(expressions, file, ("--count", "--include-zero"), 1)
@@ -102,7 +106,7 @@ class Ripgrep:
     async def _within(
         self, expressions: Sequence[str], file: FilePieces, options: Sequence[str], most: int
     ) -> Offsets | None:
-        """What it says of one file, which it gets as a descriptor: of each row the last number."""
+        """What it says of one file, which it gets as a descriptor: of each row the second number, or the only one."""
         program = await self._chosen_program()
         if program is None:
             return None
@@ -188,18 +192,22 @@ def _done(pid: int) -> str | None:
 
 
 def _numbers(process: subprocess.Popen[bytes], most: int) -> Offsets | None:
-    """The last number of each row, of rows with the same first one the first; `most` at most. None where it failed."""
+    """What `Ripgrep._within` says, `most` at most. None where it failed.
+
+    Of matches that begin in the same line the first, where it searches within lines.
+    """
     found, last, rest, rows = list[int](), b"", b"", 0
     with process:
         out = cast("io.BufferedReader", process.stdout)
         while piece := out.read1(BLOCK_BYTES):
-            *whole, rest = (rest + piece).split(b"\n")
+            *whole, rest = (rest[:NUMBERS_BYTES] + piece).split(b"\n")
             rows += len(whole)
             for row in whole:
-                first, _, at = row.rstrip(b":\r").rpartition(b":")
-                if first != last or not first:
-                    found.append(int(at))
-                last = first
+                line, at, text = (*row[:NUMBERS_BYTES].split(b":", 2), b"", b"")[:3]
+                match = at if text.strip() else line  # all rows of a match over several lines have its place
+                if match != last:
+                    found.append(int(at or line))
+                last = match
             if len(found) > most or rows > ROWS_OF_LINE * most:
                 process.kill()
                 return Offsets(found[:most], all=False)

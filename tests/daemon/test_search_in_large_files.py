@@ -42,20 +42,36 @@ def written(path: Path, *, end: str = "\n", codec: str = "utf-8", lines: int = L
     pytest.param({"pattern": "conection refusd", "mode": "fuzzy", "max_edits": 3}, id="typos"),
     pytest.param({"pattern": "^$|request", "mode": "regex", "invert": True, "max_results": 9}, id="the other lines"),
     pytest.param({"pattern": "nowhere"}, id="nothing"),
+    pytest.param({"pattern": "^1 |^7", "mode": "regex"}, id="beginnings of lines"),
+    pytest.param({"pattern": r"ERROR.*\n23.* re", "mode": "regex", "multiline": True}, id="several lines"),
+    pytest.param({"pattern": "refused", "count_only": True}, id="how many"),
 ])  # fmt: skip
 async def test_it_is_as_of_a_file_in_memory(large: RunningDaemon, alice: FileAccess, params: dict[str, Any]) -> None:
     """In whatever encoding, and with whatever line ends: what our matcher finds in all of the lines."""
     lines = [line(number) for number in range(1, LINES + 1)]
     expected = search(lines, matcher_of(SearchContent(**params)), invert="invert" in params)
-    for end, codec in (("\n", "utf-8"), ("\r\n", "cp1252"), ("\r", "utf-8"), ("\n", "utf-16")):
+    forms = (("\n", "utf-8"), ("\r\n", "cp1252"), ("\r", "utf-8"), ("\n", "utf-16"), ("\n", "utf-8-sig"))
+    for end, codec in forms:
         written(large.workspace / "app.log", end=end, codec=codec)
         found = await alice.search_content(path="app.log", **params)
         assert (found.total, found.partial) == (expected.total, False), (end, codec)
-        hits = expected.hits[: params.get("max_results", 20)]
+        hits = expected.hits[: 0 if "count_only" in params else params.get("max_results", 20)]
         wanted = [(hit.line, hit.text, hit.before, hit.after) for hit in hits]
         assert [(hit.line, hit.text, hit.before, hit.after) for hit in found.hits] == wanted, (end, codec)
         spans = [[(span.start, span.end) for span in hit.submatches] for hit in found.hits]
         assert spans == [list(hit.submatches) for hit in hits]
+
+
+async def test_lines_that_end_in_several_ways(large: RunningDaemon, alice: FileAccess) -> None:
+    ends = ("\n", "\r", "\r\n", "\n", "\r\n")
+    text = "".join(line(number) + ends[number % 5] for number in range(1, LINES + 1))
+    (large.workspace / "app.log").write_bytes(text.encode())
+    lines = [line(number) for number in range(1, LINES + 1)]
+    for params in ({"pattern": "refused"}, {"pattern": r"refused \w*\n\d*5 ", "mode": "regex", "multiline": True}):
+        expected = search(lines, matcher_of(SearchContent(**params)))
+        found = await alice.search_content(path="app.log", max_results=500, **params)
+        assert (found.total, found.partial) == (expected.total, False)
+        assert expected.total > 1
 
 
 async def test_a_line_of_megabytes_is_shown_around_the_match(large: RunningDaemon, alice: FileAccess) -> None:

@@ -93,6 +93,10 @@ class LineIndex(msgspec.Struct):
     """Bytes that were looked through: all, or a number of whole steps."""
     last_ended: bool = True
     """Whether the last byte that was looked through ends a line."""
+    returns: bool = False
+    """Whether there is a carriage return; and where the last blocks were dropped, perhaps there was one."""
+    lone: bool = False
+    """Whether one ends a line alone; likewise."""
 
     @property
     def held_bytes(self) -> int:
@@ -110,7 +114,10 @@ class LineIndex(msgspec.Struct):
     def add(self, piece: bytes, size: int) -> None:
         """The next `size` bytes of the file: a step, or all that is left; the piece goes on where the file does."""
         self._begin(piece[:size])
-        self.ended += count_ends(piece, size, self.encoding)
+        ended = count_ends(piece, size, self.encoding)
+        self.ended += ended
+        self.returns = self.returns or b"\r" in piece[:size]
+        self.lone = self.lone or (self.returns and ended > piece.count(b"\n", 0, size))
         self.covered += size
         self.last_ended = is_ended(piece[:size][-2:], self.encoding)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.text.search import MOST_SUBMATCHES, MatchType, Spans, Spot
-from orchestrator.core.text.sweep_expressions import regex_expression
+from orchestrator.core.text.sweep_expressions import RETURN, regex_expression
 
 MOST_MEMORY = 4 << 20
 """Of one compiled expression."""
@@ -49,7 +49,7 @@ class RegexPattern:
         expression = regex_expression(self.text, case_sensitive=self.case_sensitive)
         if expression is None:
             return None
-        return (expression, r"\r") if self.multiline else (expression,)  # we see every line end as a newline
+        return (expression, RETURN) if self.multiline else (expression,)  # we see every line end as a newline
 
     def maybe(self, data: bytes) -> bool:
         return True

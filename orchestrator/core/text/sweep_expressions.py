@@ -11,6 +11,9 @@ import re
 ODD = r"(?-u:[\x80-\xff]{1,3})"
 """A character beyond ASCII of any encoding, or what stands for a damaged one."""
 
+RETURN = r"\r"
+"""Of which every file holds one in which a line may end otherwise than by a newline."""
+
 _ASCII = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 """RE2's classes, which are of ASCII alone; ripgrep's are of Unicode."""
 

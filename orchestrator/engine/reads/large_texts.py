@@ -18,7 +18,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import LargeContent, Signature
-from orchestrator.core.errors import BinaryFile, ChangedWhileRead, LinesNotCounted, ParameterInvalid, PathError
+from orchestrator.core.errors import BinaryFile, ChangedWhileRead, LinesNotCounted, ParameterInvalid
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, Eol, decode
 from orchestrator.core.text.line_index import LineIndex, after_ends
@@ -95,7 +95,6 @@ class LargeTexts:
         services.caches.add("line indexes", self)
         self._kept: OrderedDict[Digest, Known] = OrderedDict()
         self._locks: dict[WorkspacePath, anyio.Lock] = {}
-        self._counting: set[WorkspacePath] = set()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -173,8 +172,7 @@ class LargeTexts:
 
         All its lines are counted then. Raises ChangedWhileRead, LinesNotCounted.
         """
-        with anyio.move_on_after(PATIENCE_S):
-            await self.count(path, version)
+        await self.count(path, version)
         async with self._opened(path) as pieces:
             known = self._known.get(path)
             if known is None or known.signature != version:
@@ -190,17 +188,10 @@ class LargeTexts:
             return await to_thread.run_sync(numbered)
 
     async def count(self, path: WorkspacePath, version: Signature) -> None:
-        """Count the lines of a version to its end, slice by slice, so that others read between."""
-        if path in self._counting:
-            return
-        self._counting.add(path)
-        try:
+        """Count the lines of a version to its end, slice by slice, so that others read between; if there is time."""
+        with anyio.move_on_after(PATIENCE_S):
             while await self._count_more(path, version):
                 await anyio.lowlevel.checkpoint()
-        except PathError:  # it is gone, and nobody waits for this
-            return
-        finally:
-            self._counting.discard(path)
 
     async def _count_more(self, path: WorkspacePath, version: Signature) -> bool:
         """Whether there is more."""

@@ -18,15 +18,16 @@ from orchestrator.core.errors import BinaryFile, ChangedWhileRead, TextTooCostly
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.answer_space import MAX_LINE
 from orchestrator.core.text.charsets import MARKS, Encoding, codec_of
-from orchestrator.core.text.line_index import after_ends, is_ended
+from orchestrator.core.text.line_index import after_ends
 from orchestrator.core.text.search import Found, Match, Matcher, NotAll, Pattern, Spot
 from orchestrator.core.text.secrets import MOST_KEY_LINES
+from orchestrator.core.text.sweep_expressions import RETURN
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.large_texts import Known, LargeTexts, Wanted
 from orchestrator.engine.reads.line_scan import grew
 from orchestrator.engine.redaction import NOTHING_HIDDEN, Hidden
 from orchestrator.engine.services import Services
-from orchestrator.ports.workspace import FilePieces
+from orchestrator.ports.workspace import FilePieces, Offsets
 
 MOST_SWEPT = 1 << 32
 """A larger file is most likely full of holes, over which ripgrep does not go."""
@@ -51,16 +52,18 @@ SEARCH_S = 20.0
 
 
 class Place(NamedTuple):
-    """Lines of a file; a long line may be cut on either side."""
+    """Lines of a file; a long line may be cut on either side. What begins at `end` or later belongs to the next one."""
 
     begin: int
     raw: bytes
+    end: int
 
 
 class Spotted(NamedTuple):
-    """A match: where its first line begins (or what of it was read), its lines, and where in them it is."""
+    """A match: where its first line begins (or what of it was read) and its last ends, the lines, its place in them."""
 
     begin: int
+    end: int
     lines: tuple[str, ...]
     spot: Spot
 
@@ -94,7 +97,7 @@ class LargeSearch:
             if known is None:
                 raise BinaryFile(path, "it is not text, or was changed while it was searched")
             first = None if after else most
-            spotted, total, partial_ = await self._spotted(pieces, known, version.size, matcher, first, invert=invert)
+            spotted, total, partial_ = await self._spotted(pieces, path, version, known, matcher, first, invert=invert)
             numbers = await self._large.numbers(path, version, [one.begin for one in spotted], after, most)
             hits, hidden = list[Match](), NOTHING_HIDDEN
             for at, number in numbers:
@@ -109,21 +112,27 @@ class LargeSearch:
         return Found(tuple(hits), total, lines, partial_, best), hidden
 
     async def _spotted(
-        self, pieces: FilePieces, known: Known, size: int, matcher: Matcher, first: int | None, *, invert: bool
+        self,
+        pieces: FilePieces,
+        path: WorkspacePath,
+        version: Signature,
+        known: Known,
+        matcher: Matcher,
+        first: int | None,
+        *,
+        invert: bool,
     ) -> tuple[list[Spotted], int, bool]:
         """The matches, how many there are, and whether not all was looked at.
 
         Of very many only the `first` may come.
         """
-        wide = known.index.encoding in ("utf-16-le", "utf-16-be")
-        sweep, expressions = self._s.sweep, matcher.sweep
-        offsets = None
-        if sweep is not None and expressions is not None and not invert and not wide and size < MOST_SWEPT:
-            offsets = await sweep.offsets(expressions, pieces, multiline=matcher.multiline, most=MOST_PLACES)
+        size = version.size
+        offsets = None if invert or size >= MOST_SWEPT else await self._offsets(pieces, path, version, known, matcher)
+        more = SEVERAL_BYTES if matcher.multiline else 0
         if offsets is None:
-            places = _all_places(pieces, size, known.index.encoding)
+            places = _all_places(pieces, size, known.index.encoding, 2 * more)
         else:
-            places = _places(pieces, size, offsets.at, SEVERAL_BYTES if matcher.multiline else 0)
+            places = _places(pieces, size, offsets.at, more)
         plain = isinstance(matcher, Pattern) and matcher.plain and matcher.text.isascii()
         too_many = plain and offsets is not None and not offsets.all
         if too_many:
@@ -142,11 +151,32 @@ class LargeSearch:
             if anyio.current_time() > until:
                 return spotted, len(spotted), True
         if matcher.multiline:
-            spotted = sorted({one.begin: one for one in spotted}.values(), key=lambda one: one.begin)
-        if too_many and sweep is not None:
-            lines = await sweep.count(expressions or (), pieces)
+            spotted = _apart(spotted)
+        if too_many and self._s.sweep is not None:
+            lines = await self._s.sweep.count(matcher.sweep or (), pieces)
             return spotted, max(lines or 0, len(spotted)), lines is None
         return spotted, len(spotted), partial_
+
+    async def _offsets(
+        self, pieces: FilePieces, path: WorkspacePath, version: Signature, known: Known, matcher: Matcher
+    ) -> Offsets | None:
+        """Where ripgrep says that something may match; None where it does not see the lines that we see."""
+        index, sweep, expressions = known.index, self._s.sweep, matcher.sweep
+        if sweep is None or expressions is None or index.encoding in ("utf-16-le", "utf-16-be"):
+            return None
+        if matcher.multiline:
+            await self._large.count(path, version)
+            if index.returns:
+                return None
+            expressions = tuple(one for one in expressions if one != RETURN)
+        offsets = await sweep.offsets(expressions, pieces, multiline=matcher.multiline, most=MOST_PLACES)
+        if offsets is not None and offsets.at and not matcher.multiline:
+            await self._large.count(path, version)
+            if index.lone:  # what it takes for one line may be many
+                return None
+        if offsets is not None and index.encoding in MARKS:
+            return Offsets([0, *offsets.at], all=offsets.all)  # to it the first line begins with the mark
+        return offsets
 
     async def _shown(
         self, caller: Caller, path: WorkspacePath, version: Signature, number: int, one: Spotted, context: int
@@ -188,7 +218,7 @@ def matched(
 ) -> tuple[list[Spotted], bool]:
     """The matches at some places, and whether not all was looked at."""
     found, partial_ = list[Spotted](), False
-    for begin, raw in places:
+    for begin, raw, end in places:
         starts, lines = _lines(begin, raw, encoding)
         spots, at = list[Spot](), set[int]()
         try:
@@ -200,8 +230,10 @@ def matched(
         if invert:
             spots = [Spot(line, 1, ()) for line in range(len(lines)) if line not in at]
         for spot in spots:
+            if starts[spot.line] >= end:
+                break
             rows, moved = _around(lines[spot.line : spot.line + spot.rows], spot)
-            found.append(Spotted(starts[spot.line], rows, moved))
+            found.append(Spotted(starts[spot.line], starts[spot.line + spot.rows], rows, moved))
     return found, partial_
 
 
@@ -215,8 +247,17 @@ def _around(lines: Sequence[str], spot: Spot) -> tuple[tuple[str, ...], Spot]:
     return (text,), spot._replace(spans=spans)
 
 
+def _apart(spotted: list[Spotted]) -> list[Spotted]:
+    """Each match once; what lies within an earlier one was found where that one's begin was not seen."""
+    apart = list[Spotted]()
+    for one in sorted(spotted, key=lambda one: (one.begin, -one.end)):
+        if not apart or one.begin >= apart[-1].end:
+            apart.append(one)
+    return apart
+
+
 def _lines(begin: int, raw: bytes, encoding: Encoding) -> tuple[list[int], list[str]]:
-    """The lines of a piece, without their ends, and where each begins."""
+    """The lines of a piece, without their ends, and where each begins; and the last one ends."""
     codec, mark = codec_of(encoding), MARKS.get(encoding, b"") if begin == 0 else b""
     ends = [*after_ends(raw, len(raw), encoding)]
     if not ends or ends[-1] < len(raw):
@@ -228,7 +269,7 @@ def _lines(begin: int, raw: bytes, encoding: Encoding) -> tuple[list[int], list[
         starts.append(begin + at)
         lines.append(line.removeprefix(mark if at == 0 else b"").decode(codec, "replace").rstrip("\r\n"))
         at = end
-    return starts, lines
+    return [*starts, begin + at], lines
 
 
 def _batch(places: Iterator[Place]) -> list[Place]:
@@ -250,7 +291,7 @@ def _places(pieces: FilePieces, size: int, offsets: Sequence[int], more: int) ->
             continue
         begin, end = _line_around(pieces, size, max(0, offset - more), 3 * more)
         begin = begin if more else max(begin, done)
-        yield Place(begin, pieces.read(begin, end - begin))
+        yield Place(begin, pieces.read(begin, end - begin), end)
         done = end
 
 
@@ -276,23 +317,17 @@ def _character(raw: bytes, at: int) -> int:
     return next((n for n in range(at, min(at + 4, len(raw))) if raw[n] & 0xC0 != 0x80), at)
 
 
-def _all_places(pieces: FilePieces, size: int, encoding: Encoding) -> Iterator[Place]:
-    """All lines, piece by piece; holes are left out, and a line that is longer than a piece is cut."""
-    at, rest = 0, b""
+def _all_places(pieces: FilePieces, size: int, encoding: Encoding, more: int) -> Iterator[Place]:
+    """All lines, piece by piece, each with bytes of the next; holes are left out, a line longer than a piece is cut."""
+    at = 0
     while at < size:
         data = pieces.data_from(at)
         if data - at > PIECE_BYTES:  # zeros are no text
-            at, rest = min(size, data // PIECE_BYTES * PIECE_BYTES), b""
+            at = min(size, data // PIECE_BYTES * PIECE_BYTES)
             continue
-        raw = rest + pieces.read(at, min(PIECE_BYTES, size - at))
-        begin = at - len(rest)
-        at = begin + len(raw)
-        if at < size and not is_ended(raw[-2:], encoding):
-            last = max(after_ends(raw, len(raw), encoding), default=len(raw))
-        else:
-            last = len(raw) - (at < size and raw.endswith(b"\r"))
-        rest = raw[last:]
-        if last:
-            yield Place(begin, raw[:last])
-    if rest:
-        yield Place(size - len(rest), rest)
+        raw = pieces.read(at, min(PIECE_BYTES + more, size - at))
+        end = len(raw)
+        if at + end < size:  # a line that ends just there may end in a pair of which half is read
+            end = max(after_ends(raw, max(0, end - more - 1), encoding), default=max(1, end - more))
+        yield Place(at, raw, at + end)
+        at += end
