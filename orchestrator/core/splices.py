@@ -15,6 +15,17 @@ _Piece = tuple[int, int] | bytes
 """Bytes of the base, from an offset to before another one; or new ones."""
 
 
+MOST_SPLICES = 500
+"""Of one content; one with more of them, or longer ones, is kept whole."""
+
+MOST_SPLICED_BYTES = 1024 * 1024
+
+
+def are_few(splices: Sequence[Splice]) -> bool:
+    """Whether a content may be kept by them."""
+    return len(splices) <= MOST_SPLICES and sum(len(splice.inserted) for splice in splices) <= MOST_SPLICED_BYTES
+
+
 def root_of(content: LargeContent) -> ToSplice:
     """The content that is kept whole, and what makes this one of it."""
     return (content.base, content.splices) if isinstance(content, SplicedContent) else (content, ())

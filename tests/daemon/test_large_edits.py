@@ -319,6 +319,25 @@ async def test_what_another_program_changed_is_undone(large: RunningDaemon, log:
     await whole(large)
 
 
+async def test_a_log_that_grows_between_changes(large: RunningDaemon, log: Log, alice: FileAccess) -> None:
+    """What other programs append is kept as that, so that an undo of what is above it keeps it."""
+    first = made(await alice.edit_file("app.log", [Replacement(search=line(77), replace="alice")]))
+    for number in range(3):
+        log.lines.append(f"{number} by another program")
+        with log.path.open("a") as file:
+            file.write(f"{log.lines[-1]}\n")
+        made(await alice.edit_file("app.log", [Replacement(search=line(100 + number), replace=f"again {number}")]))
+        log.lines[99 + number] = f"again {number}"
+    log.lines[76] = "alice"
+    log.holds()
+    assert len([file for file in (large.state_dir / "blobs").rglob("*") if file.is_file()]) == 1
+    undone = await alice.revert(first)
+    assert undone.status == "applied", undone.message
+    log.lines[76] = line(77)
+    log.holds()
+    await whole(large)
+
+
 STEPS = (
     "txn_open:change_intended",
     "txn_committed:change_intended",

@@ -40,7 +40,7 @@ from orchestrator.core.errors import (
     shown_lines,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, show
-from orchestrator.core.splices import ToSplice, composed, root_of, size_after, spliced
+from orchestrator.core.splices import ToSplice, are_few, composed, root_of, size_after, spliced
 from orchestrator.core.text.charsets import codec_of
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
@@ -53,12 +53,6 @@ from orchestrator.engine.reads.large_texts import sniffed
 from orchestrator.engine.reads.line_scan import LineScan, Shrunk
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import ChangedMeanwhile, FilePieces, blocks_of
-
-MOST_SPLICES = 500
-"""Of one content; one with more of them, or longer ones, is kept whole."""
-
-MOST_SPLICED_BYTES = 1024 * 1024
-
 
 ENDS = ("\n", "\r\n", "\r")
 
@@ -310,7 +304,7 @@ class LargeEdits:
         size = size_after(held.size, splices)
         with closing(self._opened(here)) as pieces:
             blocks = spliced(blocks_of(pieces), splices)
-            if len(all_of) > MOST_SPLICES or sum(len(one.inserted) for one in all_of) > MOST_SPLICED_BYTES:
+            if not are_few(all_of):
                 staged = self._s.journal.stage(blocks, size)
                 if staged is None:
                     raise ChangedMeanwhile(here.path)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import Content, FoundFile, LargeContent
+from orchestrator.core.content import Content, FoundFile, LargeContent, Splice, SplicedContent
 from orchestrator.core.errors import (
     ChangedWhileRead,
     DiskFull,
     FileNotFound,
     FileTooLarge,
+    JournalCorrupt,
     NotAFile,
     NotARegularFile,
     OrchestratorError,
@@ -33,16 +35,20 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.file_rows import FileEntry
+from orchestrator.core.splices import MOST_SPLICED_BYTES, are_few, composed, root_of
 from orchestrator.engine.access import Access, ContentAccess
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import AppendBatch, NewContents, NewEvent, StagedContent, StreamMoved
+from orchestrator.ports.journal import AppendBatch, NewContent, NewContents, NewEvent, StagedContent, StreamMoved
 from orchestrator.ports.workspace import FileBytes, FileStat, Hints, blocks_of
 
 TRIES = 8
 
 NO_VERSION = Seq(0)
 """Instead of a version: no file ever has this one, so it is no base of a change."""
+
+LOOKED_BACK = 20
+"""Versions of a large file, for one that is kept."""
 
 MOST_LONE = 1000
 """Noted changes whose hints are still to come."""
@@ -65,7 +71,7 @@ class MetFile(msgspec.Struct, frozen=True):
     path: WorkspacePath
     stat: FileStat | None  # of a regular file
     digest: Digest | None = None  # None: nothing there, too large to hash, or hidden from all
-    data: bytes | StagedContent | None = None  # None: not kept
+    data: NewContent | None = None  # None: not kept
 
     @property
     def blobs(self) -> NewContents:
@@ -181,19 +187,56 @@ class Observer:
                 return None
             entry = msgspec.structs.replace(entry, digest=digest)
             return msgspec.structs.replace(present, entry=entry, data=LargeContent(digest, size))
-        staged = await to_thread.run_sync(self._staged, path, stat)
-        if staged is None:
+        grown = await self._as_grown(path, stat)
+        kept: SplicedContent | StagedContent | None = grown
+        if kept is None:
+            kept = await to_thread.run_sync(self._staged, path, stat)
+        if kept is None:
             return None
         try:
-            entry = await self._record(MetFile(path, stat, staged.digest, staged))
+            entry = await self._record(MetFile(path, stat, kept.digest, kept))
         except StreamMoved:
             return None
         finally:
-            self._s.journal.discard(staged)
-        if entry.digest != staged.digest:
+            if isinstance(kept, StagedContent):
+                self._s.journal.discard(kept)
+        if entry.digest != kept.digest:
             return None
         self._s.must_reread.discard(path)
-        return msgspec.structs.replace(present, entry=entry, data=LargeContent(staged.digest, size))
+        return msgspec.structs.replace(present, entry=entry, data=grown or LargeContent(kept.digest, size))
+
+    async def _as_grown(self, path: WorkspacePath, stat: FileStat) -> SplicedContent | None:
+        """The content of a file that is the newest one that is kept, and more behind it; None if it is another."""
+        rows = await self._s.journal.versions(path, limit=LOOKED_BACK)
+        digest = next((row.digest for row in rows if row.digest is not None), None)
+        before = await self._s.contents.find(digest) if digest is not None else None
+        if isinstance(before, LargeContent) and before.size < stat.signature.size:
+            with suppress(JournalCorrupt):  # then this one is kept whole
+                return await to_thread.run_sync(self._grown, path, stat, before)
+        return None
+
+    def _grown(self, path: WorkspacePath, stat: FileStat, before: LargeContent) -> SplicedContent | None:
+        """Blocking. The content of a file that begins as before, as a log does; None if it does not, or grew much.
+
+        Raises JournalCorrupt where the content before can't be read.
+        """
+        size, hashed, at = stat.signature.size, hashlib.sha256(), 0
+        if size - before.size > MOST_SPLICED_BYTES:
+            return None
+        with closing(self._s.workspace.pieces(path)) as pieces:
+            for block in self._s.journal.blocks(before):
+                if pieces.read(at, len(block)) != block:
+                    return None
+                hashed.update(block)
+                at += len(block)
+            more = pieces.read(at, size - at)
+            hashed.update(more)
+            if pieces.stat_now() != stat:
+                return None
+        base, splices = root_of(before)
+        grown = composed(splices, (Splice(at, 0, more),), base.size)
+        digest = Digest("sha256:" + hashed.hexdigest())
+        return SplicedContent(digest, size, base, grown) if are_few(grown) else None
 
     def _staged(self, path: WorkspacePath, stat: FileStat) -> StagedContent | None:
         """Blocking. The content of a file, packed for the journal; None if it is not the one any more."""
