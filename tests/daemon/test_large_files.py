@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
+from orchestrator.journal.cache_files import SUM_BYTES
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -236,11 +238,10 @@ async def test_a_damaged_index_and_one_of_another_file_are_not_used(large: Runni
         async with large.client() as person:
             await person.read_lines(name, start=LINES - 1, end=LINES - 1)
     one, other = sorted((large.state_dir / "cache").iterdir())
-    damaged = bytearray(one.read_bytes())
-    contents = {one: other.read_bytes(), other: one.read_bytes()}
-    for at in range(len(damaged) // 2, len(damaged), 7):
-        damaged[at] ^= 1
-    for tampered in (contents, {one: bytes(damaged), other: b"nothing"}):
+    sum_, stored = one.read_bytes()[:SUM_BYTES], msgspec.msgpack.decode(one.read_bytes()[SUM_BYTES:])
+    stored[1]["index"]["ended"] -= 7
+    altered = {one: sum_ + msgspec.msgpack.encode(stored), other: b"nothing"}
+    for tampered in (altered, {one: other.read_bytes(), other: one.read_bytes()}):
         assert large.stop() == 0
         for path, content in tampered.items():
             path.write_bytes(content)
