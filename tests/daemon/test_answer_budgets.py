@@ -39,12 +39,12 @@ PAGES = {
 }
 """What asks for more, and for how much."""
 
-LONG = "".join(random.Random(7).choices("abcdefgh ,;()=", k=4 * 1024 * 1024))
-MANY = "".join(f"value {number} = {number * 7}\n" for number in range(100_000))
+LONG = "".join(random.Random(7).choices("abcdefgh ,;()=", k=2 * 1024 * 1024))
+MANY = "".join(f"value {number} = {number * 7}\n" for number in range(40_000))
 ALL_CHANGED = MANY.replace("value", "VALUE")
-REGIONS = "".join(f"region {number}\nbetween\nbetween\nbetween\n" for number in range(5_000))
+REGIONS = "".join(f"region {number}\nbetween\nbetween\nbetween\n" for number in range(3_000))
 NAME = "n" * 240
-CHANGED = LONG[:2_000_000] + "HERE" + LONG[2_000_000:]
+CHANGED = LONG[:1_000_000] + "HERE" + LONG[1_000_000:]
 SPLIT = "".join(f"{LONG[at : at + 4000]}\n" for at in range(0, len(LONG), 4000))
 
 
@@ -136,7 +136,7 @@ def operated(ask: Asking) -> None:
     """What people ask for, of the worst names and contents, or of what is not there."""
     own = {"approver": str(ask("approver_create", by="")["approver_code"])}
     plain = "status cache_clear approvals_list agent_list grants_list policy_show policy_reload approver_open tree_at"
-    checks = "journal_checkpoint journal_verify journal_rebuild workspace_check replay_check journal_export"
+    checks = "journal_checkpoint journal_verify journal_rebuild workspace_check replay_check journal_export list_tags"
     for operation in f"{plain} {checks}".split():
         ask(operation, by="")
     for operation in ("approvals_show", "deny", "approve"):
@@ -162,7 +162,7 @@ def refused(ask: Asking, files: tuple[str, ...]) -> None:
     for search in ("e", LONG[5000:9000] + "no", LONG[:-20] + "no", "value 1", "VALUE 1"):
         for path in files:
             ask("edit_file", path=path, changes=[{"search": search, "replace": "x"}], preview=True)
-    ask("edit_file", path="many.txt", changes=[{"start": 1, "end": 90_000, "expect": "x", "replace": "y"}])
+    ask("edit_file", path="many.txt", changes=[{"start": 1, "end": 35_000, "expect": "x", "replace": "y"}])
     ask("edit_file", path="long.txt", changes=[{"start": 1, "end": 1, "expect": "x", "replace": "y"}])
     patch = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+x\n"
     for path, line in (("long.txt", LONG[:-1]), ("split.txt", LONG[:3999])):
