@@ -45,9 +45,9 @@ class NameIndex:
         self._count = len(lines)
 
     @property
-    def state(self) -> object:
-        """The same object for as long as the lines are the same."""
-        return self._pieces
+    def pieces(self) -> tuple[str, ...]:
+        """All lines, in pieces; the same objects for as long as the lines of each are the same."""
+        return self._pieces[1]
 
     def __len__(self) -> int:
         return self._count
@@ -67,7 +67,7 @@ class NameIndex:
         firsts, texts = self._pieces
         start = max(0, bisect_right(firsts, first) - 1)
         end = max(start + 1, bisect_left(firsts, last))
-        old = [line for text in texts[start:end] for line in _lines(text)]
+        old = [line for text in texts[start:end] for line in lines_in(text)]
         left, right = bisect_left(old, first), bisect_left(old, last)
         more_firsts, more_texts = _pieces([*old[:left], *lines, *old[right:]])
         self._pieces = firsts[:start] + more_firsts + firsts[end:], texts[:start] + more_texts + texts[end:]
@@ -106,7 +106,7 @@ class NameIndex:
             text = texts[at]
             if holding and not any(piece in text for piece in holding):
                 continue
-            found = _lines(text)
+            found = lines_in(text)
             if firsts[at] < first or found[-1] >= last:
                 found = found[bisect_left(found, first) : bisect_left(found, last)]
             if len(holding) == 1:
@@ -146,5 +146,6 @@ def _pieces(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(text[1 : text.index("\n", 1)] for text in texts), texts  # copies: the lines themselves can go
 
 
-def _lines(text: str) -> list[str]:
+def lines_in(text: str) -> list[str]:
+    """The lines of a piece."""
     return text[1:-1].split("\n")

@@ -132,10 +132,10 @@ class Names:
         """Whether the index answers now."""
         return self._settled() is not None
 
-    def state(self) -> object | None:
-        """The same object for as long as the names are the same; None: the disk is asked."""
+    def pieces(self) -> tuple[str, ...] | None:
+        """As `NameIndex.pieces`; None: the disk is to be asked."""
         index = self._settled()
-        return index.state if index is not None else None
+        return index.pieces if index is not None else None
 
     # --- kept ---------------------------------------------------------------------------
 

@@ -14,7 +14,14 @@ from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.paths import ROOT
-from orchestrator.core.policy.evaluate import allowing, asks_for_size, asks_for_task, evaluate, hidden_from_all
+from orchestrator.core.policy.evaluate import (
+    allowing,
+    applying,
+    asks_for_size,
+    asks_for_task,
+    evaluate,
+    hidden_from_all,
+)
 from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
@@ -97,6 +104,10 @@ class Permissions:
     def allowing(self, caller: Caller, actions: Sequence[Action]) -> Callable[[WorkspacePath], bool | None]:
         """Whether policy allows all of these on a path; for many paths. None: `verdict` says."""
         return allowing(self.policy, [self.request(caller, PermissionCheck(action, ROOT)) for action in actions])
+
+    def rules_for(self, caller: Caller, action: Action) -> int:
+        """The same number for all callers that may do this on the same paths, for as long as the policy is the same."""
+        return applying(self.policy, self.request(caller, PermissionCheck(action, ROOT)))
 
     def profile(self, caller: Caller) -> Profile:
         """What the caller may take at once and in a day, and how its changes are treated."""

@@ -88,7 +88,7 @@ async def test_what_a_session_must_know(daemon: RunningDaemon) -> None:
 
 @pytest.mark.parametrize("most", [200, 500, 2000, 8000])
 async def test_it_keeps_to_its_budget(daemon: RunningDaemon, most: int) -> None:
-    words = "It says what to do, and how long it takes until all of it is done. "
+    words = "It says what to do, and how long it takes until all of it is done.\n"
     fill(daemon.workspace, dict.fromkeys(("AGENTS.md", "README.md"), words * 500))
     fill(daemon.workspace, {f"folder{n}/file.py": f"{n}\n" for n in range(300)})
     async with daemon.client("alice") as alice:
@@ -184,6 +184,18 @@ async def test_names_are_as_they_are_now(daemon: RunningDaemon) -> None:
         (daemon.workspace / "a/two.py").unlink()
         assert [(folder.path, folder.files) for folder in (await alice.get_briefing()).folders] == [("a", 1)]
         assert (await alice.session_status()).start_here == ()
+
+
+async def test_another_policy_shows_another_tree(base: Path) -> None:
+    """Also one that has as many rules, of the same agents."""
+    under(base, rule("unlisted", '"list"', "drawer", "deny"))
+    with running(base) as daemon:
+        fill(daemon.workspace, {"a/one.py": "1\n", "vault/two.py": "2\n"})
+        async with daemon.client("alice") as alice:
+            assert (await alice.get_briefing()).files == 2
+            closed = rule("unlisted", '"list"', "vault", "deny")
+            (base / "state/policy.toml").write_text(f'name = "ours"\nextends = "default"\n{closed}')
+            assert [folder.path for folder in (await alice.get_briefing()).folders] == ["a"]
 
 
 async def test_a_document_that_can_not_be_shown_is_named(daemon: RunningDaemon) -> None:

@@ -213,6 +213,11 @@ def allowing(policy: Policy, acts: Sequence[Request]) -> Callable[[WorkspacePath
     return _evaluation_of(policy).allowing(acts)
 
 
+def applying(policy: Policy, act: Request) -> int:
+    """Which rules speak of this agent and act: agents with the same may do it on the same paths."""
+    return _evaluation_of(policy).applying_to(act)
+
+
 def asks_for_size(policy: Policy) -> bool:
     """Whether what it says may depend on how large a file is."""
     return _evaluation_of(policy).sized != 0
@@ -275,7 +280,7 @@ class _Evaluation:
             if matched not in known:
                 requests = [msgspec.structs.replace(act, path=path) for act in acts]
                 verdicts = [self.verdict(request) for request in requests]
-                by_file = any(self._applying_to(request) & matched & self._by_file for request in requests)
+                by_file = any(self.applying_to(request) & matched & self._by_file for request in requests)
                 asks = any(isinstance(verdict, NeedApproval) for verdict in verdicts)
                 known[matched] = None if by_file or asks else all(isinstance(one, Allow) for one in verdicts)
             return known[matched]
@@ -303,7 +308,7 @@ class _Evaluation:
                 closed |= 1 << at
         return closed, opened
 
-    def _applying_to(self, request: Request) -> int:
+    def applying_to(self, request: Request) -> int:
         """The rules that speak of this agent, action and work."""
         task = request.task if self.has_tasks else ""
         who = (request.agent, request.agent_class, request.action, request.others_work, task)
@@ -316,7 +321,7 @@ class _Evaluation:
         return applying
 
     def _found(self, request: Request) -> int:
-        applying = self._applying_to(request)
+        applying = self.applying_to(request)
         found = applying and applying & self._matched(request.path, request.directory)
         return self._of_file(found, request) if found & self._by_file else found
 
