@@ -283,7 +283,8 @@ class Engine:
                     raise
                 self._serve_reads_only(refused)
             self._s.background.start(self._s.redaction.load)
-            self._s.background.start(self._importer.keep)
+            keeping = anyio.CancelScope()
+            self._s.background.start(partial(self._keep, keeping))
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
@@ -294,10 +295,16 @@ class Engine:
                 clocks.start_soon(self._snapshots.run)
                 clocks.start_soon(self._indexer.run)
                 yield self
+                keeping.cancel()
                 clocks.cancel_scope.cancel()
         await self._sealer.end()
         self._s.background.tasks = None
         await self._snapshots.keep()
+
+    async def _keep(self, scope: anyio.CancelScope) -> None:
+        """Of a million files this takes minutes; a stop does not wait, and the next start goes on with it."""
+        with scope:
+            await self._importer.keep()
 
     async def _recover_and_scan(self) -> None:
         """Note what happened while no daemon ran, and close what the last one left open."""
