@@ -10,6 +10,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ImageContent, TextContent
 
+from orchestrator.api.locations import workspace_id
 from tests.end_to_end.toolsets.original_answers import lay_out
 from tests.end_to_end.workspace_factory import Place
 
@@ -288,6 +289,33 @@ async def test_a_log_is_analysed(place: Place) -> None:
         assert (await answered("search_content", pattern="ERROR", fuzzy=False, count_only=True))["count"] == 4
         around = await answered("read_content", offset=4998, limit=5)
         assert around["content"] == "".join(rows[4997:5002])
+
+
+async def test_a_file_that_is_read_by_pieces(place: Place) -> None:
+    """No outline and no diff of it: the lines around a line, and what is known."""
+    state = place.home / ".local/state/orchestrator" / workspace_id(str(place.workspace))
+    state.mkdir(mode=0o700, parents=True)
+    (state / "policy.toml").write_text('name = "ours"\nextends = "default"\n[limits]\nin_memory_bytes = 262144\n')
+    log = place.workspace / "app.log"
+    log.write_text("".join(f"{n:06} packet {n}\n" for n in range(1, 20_001)))
+    path = {"absolute_file_path": str(log)}
+    async with place.client("alice", "--toolset", "largefile") as client:
+
+        async def answered(name: str, **arguments: Any) -> dict[str, Any]:
+            return document(await client.call_tool(name, {**path, **arguments}))
+
+        known = await answered("get_overview")
+        assert (known["file_size"], known["outline"]) == (log.stat().st_size, [])
+        whole = await answered("read_content", mode="semantic", pattern="packet 9000")
+        assert "009000 packet 9000\n" in whole["content"]
+        assert "the lines around" in whole["warnings"][0]
+        around = await answered("read_enclosing", line=9000, context_lines=3)
+        assert (around["start_line"], around["end_line"], around["mode"]) == (8999, 9001, "context_window")
+        change = [{"search": "009000 packet", "replace": "009000 parcel"}]
+        assert (await answered("edit_content", changes=change))["preview"] == "The diff is not shown."
+        assert "parcel" not in log.read_text()
+        assert (await answered("edit_content", changes=change, preview=False))["success"]
+        assert "009000 parcel 9000\n" in log.read_text()
 
 
 async def test_an_image_is_shown(place: Place) -> None:

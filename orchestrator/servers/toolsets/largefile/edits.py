@@ -48,7 +48,7 @@ async def edit(calls: Calls, params: p.Edit) -> ToolAnswer:
         failed = _failed(error, len(sent), settings)
         return answer(_single(failed, changes[0].search) if single else failed, shown=error.shown)
     diff, cut = await texts.change_diff(calls, done, room=half(calls))
-    said = _applied(done, len(sent), _indented(diff))
+    said = _applied(done, len(sent), _indented(diff) if diff else "The diff is not shown.")
     notes = (*done.warnings, *cut)
     if done.status == "preview" and done.would_be != "applied":
         notes += (f"[sent with preview=false, this would be: {done.would_be}]",)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
 from orchestrator.api.results import FileText
 from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, ImportLine, OutlineEntry
-from orchestrator.core.errors import FileNotFound, ParameterInvalid
+from orchestrator.core.errors import FileNotFound, FileTooLarge, ParameterInvalid
 from orchestrator.servers.toolsets import texts
 from orchestrator.servers.toolsets.largefile import params as p
 from orchestrator.servers.toolsets.largefile.answers import answer, half
@@ -57,7 +58,12 @@ async def overview(calls: Calls, params: p.Overview) -> ToolAnswer:
         if marks is not None:
             raise ParameterInvalid("changed_lines", "Binary file: changed_lines not supported for binary files")
         return answer({**said, "warning": "Binary file detected. Text operations may not work correctly."})
-    found = await calls.make(GET_OVERVIEW, path=path, room=half(calls), max_tokens=half(calls).bytes // 40)
+    hints = _HINTS.get(PurePosixPath(path).suffix.lower(), _OTHER_HINTS)
+    said["search_hints"] = list(hints)
+    try:
+        found = await calls.make(GET_OVERVIEW, path=path, room=half(calls), max_tokens=half(calls).bytes // 40)
+    except FileTooLarge as error:
+        return answer(said, f"[no outline: {error.message}]")
     if found.long_lines is not None:
         long |= {"has_long_lines": True, "count": found.long_lines.count, "max_length": found.long_lines.longest}
     rows = [_import(one) for one in found.imports] + [_row(entry) for entry in _flat(found.outline)]
@@ -65,8 +71,7 @@ async def overview(calls: Calls, params: p.Overview) -> ToolAnswer:
         for row in rows:
             row["changes"] = _change(row["line_number"], row["end_line"], marks)
         said["changed_symbols"] = sum(row["changes"] is not None for row in rows)
-    hints = _HINTS.get(PurePosixPath(path).suffix.lower(), _OTHER_HINTS)
-    said |= {"line_count": found.line_count, "encoding": found.encoding, "outline": rows, "search_hints": list(hints)}
+    said |= {"line_count": found.line_count, "encoding": found.encoding, "outline": rows}
     left_out = [f"[cut: {found.left_out} of {found.symbols} symbols are not shown]"] if found.left_out else []
     return answer(said, *left_out, *found.warnings)
 
@@ -158,9 +163,13 @@ async def read(calls: Calls, params: p.Read) -> ToolAnswer:
 
 
 async def _semantic(calls: Calls, path: str, line: int, match: dict[str, Any], warnings: list[str]) -> ToolAnswer:
-    shown = await calls.make(
-        READ_ENCLOSING, room=half(calls), path=path, line=line, line_numbers=False, max_tokens=texts.MOST_TOKENS
-    )
+    try:
+        shown = await calls.make(
+            READ_ENCLOSING, room=half(calls), path=path, line=line, line_numbers=False, max_tokens=texts.MOST_TOKENS
+        )
+    except FileTooLarge as error:
+        shown = await texts.text_of(calls, path, max(1, line - ABOVE), line + TARGET_BELOW, room=half(calls))
+        warnings = [*warnings, f"the lines around are shown: {error.message}"]
     said = {**_shown(shown, "semantic"), **match, **({"warnings": warnings} if warnings else {})}
     return answer(said, *texts.cut_note(shown, end=shown.end))
 
@@ -185,20 +194,23 @@ async def _read_target(calls: Calls, path: str, target: int | str, mode: str) ->
 async def read_enclosing(calls: Calls, params: p.ReadEnclosing) -> ToolAnswer:
     """The function or class around a line; else the lines around it."""
     path = calls.absolute(params.absolute_file_path)
-    shown = await calls.make(
-        READ_ENCLOSING,
-        room=half(calls),
-        path=path,
-        line=params.line,
-        depth=params.depth,
-        line_numbers=False,
-        max_tokens=texts.MOST_TOKENS,
-    )
-    if shown.symbol is not None and (shown.end > shown.start or shown.next):
+    shown: FileText | None = None
+    with suppress(FileTooLarge):  # then the lines around it are shown
+        shown = await calls.make(
+            READ_ENCLOSING,
+            room=half(calls),
+            path=path,
+            line=params.line,
+            depth=params.depth,
+            line_numbers=False,
+            max_tokens=texts.MOST_TOKENS,
+        )
+    if shown is not None and shown.symbol is not None and (shown.end > shown.start or shown.next):
         said = {**_shown(shown, "enclosing"), "enclosing_symbol": shown.symbol}
         return answer(said, *texts.cut_note(shown, end=shown.end))
     calls.held.clear()  # other lines are shown
-    total = shown.total_lines if shown.total_lines is not None else params.line + params.context_lines
+    counted = shown.total_lines if shown is not None else None
+    total = counted if counted is not None else params.line + params.context_lines
     start = max(1, min(params.line - params.context_lines // 2, total - params.context_lines + 1))
     end = min(total, start + params.context_lines - 1)
     shown = await texts.text_of(calls, path, start, end, room=half(calls))
