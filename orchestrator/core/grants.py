@@ -14,7 +14,7 @@ from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import GrantAdded, GrantExpired, GrantRevoked
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.paths import join
-from orchestrator.core.policy.evaluate import Matcher
+from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.protected import literal
 from orchestrator.core.policy.rules import Action, Request, Rule
 from orchestrator.core.policy.tables import glob_problem

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from orchestrator.core.globs import MOST_CHARACTERS, Glob, Globs
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.ignore_file import IgnoreFile, IgnoreFileOverBudget, as_bytes
-from orchestrator.core.policy.evaluate import Matcher
+from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.rules import Rule
 
 GIT = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}

@@ -12,7 +12,8 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT
-from orchestrator.core.policy.evaluate import Matcher, considered, hidden_from_all
+from orchestrator.core.policy.evaluate import considered, hidden_from_all
+from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.rules import BY_WORK, STRICTNESS, WORKSPACE, Action, Policy, Request, Rule
 from orchestrator.core.policy.tables import Problem
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors, fold_pattern, folded
-from orchestrator.core.policy.evaluate import Matcher, PathRule, evaluate
+from orchestrator.core.policy.evaluate import evaluate
+from orchestrator.core.policy.matcher import Matcher, PathRule
 from orchestrator.core.policy.rules import (
     ACTIONS,
     CHANGES,
@@ -439,6 +440,7 @@ def test_what_is_remembered_of_a_path_is_of_no_agent_action_or_kind() -> None:
 
 def test_more_paths_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.core.policy.evaluate.REMEMBERED", 3)
+    monkeypatch.setattr("orchestrator.core.policy.matcher.REMEMBERED", 3)
     rules = policy("allow read **", "deny read *.key")
     paths = [f"d/{n}.{end}" for n in range(5) for end in ("key", "txt")]
     for _ in range(2):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.evaluate import Matcher
+from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.protected import literal
 from orchestrator.core.policy.rules import Answer, Rule
 
