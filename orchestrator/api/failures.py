@@ -16,6 +16,7 @@ from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, FORM, MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core import errors as e
+from orchestrator.core.braces import alternatives
 
 _ALIASES = {
     "file": "path",
@@ -96,9 +97,12 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
 
 def _bounded(params: Params) -> Params:
     """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
-    given = sum(map(len, getattr(params, "globs", ())))
+    globs = getattr(params, "globs", ()) or (getattr(params, "glob", ""),)
+    given = sum(map(len, globs))
     if given > MOST_GLOB_CHARACTERS:
         raise e.ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")
+    if alternatives(globs) is None:
+        raise e.ParameterInvalid("globs", "its braces stand for too many globs")
     return params
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final, TypeAlias
 
+from orchestrator.core.braces import alternatives
 from orchestrator.core.ids import WorkspacePath
 
 Segment: TypeAlias = list[str]
@@ -254,11 +255,12 @@ def _class_at(pattern: str, at: int) -> str | None:
 class Globs:
     """A list of globs of a caller, a lease or a route: the last that names a path, or a directory above it, decides.
 
-    Exceptions alone mean everything but these. A malformed glob names nothing, as in git.
+    Exceptions alone mean everything but these. A malformed glob names nothing, as in git. `{a,b}` means either.
     """
 
     def __init__(self, globs: Iterable[str]) -> None:
-        patterns = [Glob(text) for text in globs]
+        given = tuple(globs)
+        patterns = [Glob(text) for text in alternatives(given) or given]
         if patterns and all(pattern.exception for pattern in patterns):
             patterns.insert(0, Glob("**"))
         self._last_first = tuple((not item.exception, any_of([item.covering])) for item in reversed(patterns))

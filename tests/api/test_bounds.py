@@ -60,6 +60,7 @@ def test_every_parameter_has_an_upper_bound(kind: inspect.Type) -> None:
         ("list_files", {"globs": ["*.py"] * 101}, "globs", "<= 100"),
         ("find_files", {"glob": "a" * 1001}, "glob", "<= 1000"),
         ("list_files", {"globs": ["a" * 101] * 100}, "globs", "has 10,100 characters, of at most 10,000 in all"),
+        ("find_files", {"glob": "{a,b}" * 100}, "globs", "braces stand for too many globs"),
         ("rollback", {"globs": ["a" * 1001]}, "globs[0]", "<= 1000"),
         ("edit_file", {"path": "a", "changes": [{"search": "a", "replace": "b"}] * 1001}, "changes", "<= 1000"),
         ("read_file", {"path": "a" * 16_385}, "path", "<= 16384"),

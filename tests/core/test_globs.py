@@ -110,7 +110,10 @@ def effort(expression: Iterable[tuple[Any, Any]], size: int) -> tuple[int, int]:
         (r"a\*", "ab", False), ("a?b", "aéb", True), ("[é-ü]", "ö", True), ("[[:alpha:]]x", "bx", True),
         ("!a", "a/b", False), ("!a", "b", True), ("* !a", "a/b", False), ("*.md !docs", "docs/a.md", False),
         ("*.md !docs docs/a.md", "docs/a.md", True), ("src !src/gen", "src/gen/a", False),
-        ("src !src/gen", "src/a", True),
+        ("src !src/gen", "src/a", True), ("*.{py,ts}", "x/a.ts", True), ("*.{py,ts}", "a.tsx", False),
+        ("{src,lib}/**/*.{c,h{,pp}}", "lib/x/a.hpp", True), ("{src,lib}/**/*.{c,h{,pp}}", "lib/x/a.h", True),
+        ("* !*.{py,ts}", "a.ts", False), ("{a}", "{a}", True), (r"\{a,b}", "{a,b}", True), ("{a,b", "a", False),
+        ("{a,b}" * 12, "b" * 12, False),
     ],
 )  # fmt: skip
 def test_what_a_list_means(globs: str, path: str, meant: bool) -> None:
