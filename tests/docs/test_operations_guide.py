@@ -18,6 +18,7 @@ STORY = list(story(GUIDE))
 STEPS = [item for item in STORY if isinstance(item, Step)]
 
 NOT_TYPED = {
+    "orchestrator cache": "how much it forgets depends on how far the daemon's scan came",
     "orchestrator conflicts show": "the guide's story comes to no conflict; README.md's does",
     "orchestrator conflicts resolve": "the guide's story comes to no conflict; README.md's does",
 }
