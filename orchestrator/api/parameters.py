@@ -58,7 +58,7 @@ GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS, extra=GIVEN)]
 Tag = Annotated[str, Meta(pattern=TAG_FORM, extra={**GIVEN, FORM: TAG_FORM_TEXT})]
 Globs = Annotated[
     tuple[GlobText, ...],
-    Meta(description="gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
+    Meta(description="gitignore-style, also '*.{py,ts}'; '!x' excepts.", max_length=MOST_ENTRIES),
 ]
 BaseText = Annotated[
     Version | None,

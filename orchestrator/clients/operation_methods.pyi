@@ -36,7 +36,7 @@ class OperationMethods:
         """List a directory: kind, size and version of each entry, without ignored files.
 
         path: Directory; '.' is the workspace.
-        globs: gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.
+        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         recursive: Also below.
         max_depth: With recursive: levels down.
         include_hidden: Also dot files.
@@ -94,7 +94,7 @@ class OperationMethods:
 
         pattern: Text within a line; see mode.
         path: File or directory; '.' is everything.
-        globs: gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.
+        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         mode: regex: RE2's; fuzzy: with typos; semantic: by meaning.
         max_edits: fuzzy: most typos; default 2.
         multiline: regex: also across lines.
@@ -429,7 +429,7 @@ class OperationMethods:
 
         symbol: Dotted name, e.g. 'Class.method'; or its last part.
         path: The file that defines it: then imports and scopes decide.
-        globs: gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.
+        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         by: word: also in comments, strings and other scopes.
         max_results: Most lines.
         cursor: From the last answer.
@@ -443,7 +443,7 @@ class OperationMethods:
         """How much is below a directory: files, bytes, by suffix, the largest and the newest; without ignored files.
 
         path: Directory; '.' is the workspace.
-        globs: gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.
+        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         """
 
     async def read_files(
@@ -515,7 +515,7 @@ class OperationMethods:
         or with the call in `next`; nothing is left out or comes twice.
 
         version: '@N': what happened after it.
-        globs: gitignore-style; '*.{py,ts}' at any depth, '!x' excepts.
+        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         limit: Most paths in one answer.
         skip: As `next` of the last answer says.
         """
