@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -75,28 +77,91 @@ async def test_the_same_content_again_is_unchanged(daemon: RunningDaemon) -> Non
         assert again.version_id != first.version_id
 
 
-async def test_lines_that_were_not_seen_are_shown(daemon: RunningDaemon) -> None:
+async def test_who_saw_a_part_is_told_of_that_part_alone(daemon: RunningDaemon) -> None:
     write(daemon, LINES)
     async with daemon.client("alice") as alice:
         await alice.read_file("a.py", end=1990, max_tokens=WHOLE)
-        rest = await alice.read_file("a.py", delta=True)
-        assert rest.text.splitlines()[0] == "@@ -1991,10 +1991,10 @@"
-        assert rest.text.count("\n") == 11
-        assert (await alice.read_file("a.py", start=5, end=9, delta=True)).unchanged_since == rest.version_id
+        assert (await alice.read_file("a.py", start=5, end=9, delta=True)).unchanged_since is not None
+        assert is_whole(await alice.read_file("a.py", max_tokens=WHOLE, delta=True))
+        write(daemon, LINES[1:])
+        moved = await alice.read_file("a.py", start=5, end=9, delta=True)
+        assert (moved.unchanged_since, moved.text.splitlines()[0]) == (None, "     5\tdef function_6(): return 6")
 
 
-async def test_lines_that_were_cut_or_redacted_are_not_known(daemon: RunningDaemon) -> None:
-    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    write(daemon, with_line(50, f"token = '{token}'"))
+async def test_lines_that_were_cut_are_not_known(daemon: RunningDaemon) -> None:
     write(daemon, ["short", "x" * 5000], "long.txt")
     async with daemon.client("alice") as alice:
+        first = await alice.read_file("long.txt", delta=True)
+        assert (await alice.read_file("long.txt", delta=True)).text == first.text
+
+
+async def test_a_redacted_line_is_told_once(daemon: RunningDaemon) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    write(daemon, with_line(50, f"token = '{token}'"))
+    async with daemon.client("alice") as alice:
         await alice.read_file("a.py", max_tokens=WHOLE)
+        assert (await alice.read_file("a.py", delta=True)).unchanged_since is not None
+        write(daemon, with_line(50, f"token = '{token}'  # mine"))
         again = await alice.read_file("a.py", delta=True)
         assert again.text.startswith("@@ -50,1 +50,1 @@\n    50\ttoken = '[redacted:")
         assert token not in again.text
-        assert again.text.count("\n") == 2
-        first = await alice.read_file("long.txt", delta=True)
-        assert (await alice.read_file("long.txt", delta=True)).text == first.text
+        assert (await alice.read_file("a.py", delta=True)).unchanged_since == again.version_id
+
+
+async def test_lines_removed_at_the_end_are_told_once(daemon: RunningDaemon) -> None:
+    write(daemon, LINES[:20])
+    async with daemon.client("alice") as alice:
+        await alice.read_file("a.py")
+        write(daemon, LINES[:17])
+        shorter = await alice.read_file("a.py", delta=True)
+        assert (shorter.text, shorter.truncated) == ("@@ -18,3 +17,0 @@\n", False)
+        assert (await alice.read_file("a.py", delta=True)).unchanged_since == shorter.version_id
+        write(daemon, ["other", *LINES[1:14]])
+        both = await alice.read_file("a.py", delta=True)
+        assert (both.changed_since, both.end, both.truncated) == (shorter.version_id, 14, False)
+        assert both.text == "@@ -1,1 +1,1 @@\n     1\tother\n@@ -15,3 +14,0 @@\n"
+        write(daemon, [])
+        await alice.read_file("a.py", delta=True)
+        write(daemon, LINES[:3])
+        assert (await alice.read_file("a.py", delta=True)).end == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_delta_of_any_edit_gives_the_file(daemon: RunningDaemon, seed: int) -> None:
+    chance, lines = random.Random(seed), [f"line {n}" for n in range(30)]
+    shown = dict[str, list[str]]()  # by version, the whole text as alice has it
+    write(daemon, lines)
+    async with daemon.client("alice") as alice:
+        for step in range(40):
+            for _ in range(chance.randrange(3)):
+                at = chance.randrange(len(lines) + 1)
+                lines[at : at + chance.randrange(4)] = [f"new {step}" for _ in range(chance.randrange(3))]
+            lines = lines or ["again"]
+            write(daemon, lines)
+            if chance.random() < 0.3:
+                await alice.read_file("a.py", start=1, end=min(5, len(lines)))
+            answer = await alice.read_file("a.py", delta=True, line_numbers=False)
+            assert (answer.total_lines, answer.truncated) == (len(lines), False)
+            base = answer.changed_since or answer.unchanged_since
+            shown[answer.version_id] = applied(shown[base] if base else [], answer.text)
+            assert shown[answer.version_id] == lines
+            again = await alice.read_file("a.py", delta=True)
+            assert again.unchanged_since in {answer.version_id, answer.unchanged_since}
+
+
+def applied(base: list[str], text: str) -> list[str]:
+    """A delta, or a text that no base is named for, put upon the base."""
+    if not text.startswith("@@"):
+        return text.splitlines() or base
+    out, at = list[str](), 0
+    for line in text.splitlines():
+        if head := re.fullmatch(r"@@ -(\d+),(\d+) \+\d+,\d+ @@", line):
+            start, removed = int(head[1]), int(head[2])
+            first = start - 1 if removed else start
+            out, at = [*out, *base[at:first]], first + removed
+        else:
+            out.append(line)
+    return [*out, *base[at:]]
 
 
 async def test_other_line_ends_are_no_same_file(daemon: RunningDaemon) -> None:
@@ -151,8 +216,8 @@ async def test_a_profile_asks_for_it(base: Path) -> None:
             assert (await alice.read_file("a.py", start=1, end=100)).unchanged_since == first.version_id
             assert (await alice.read_file("a.py", start=1, end=100, delta=False)).text == first.text
             assert (await alice.read_lines("a.py", start=1, end=100)).text == first.text
-            more = await alice.read_file("a.py", start=1, end=300)  # known lines take nothing of the limit
-            assert (more.start, more.end) == (1, 200)
+            with pytest.raises(RemoteError, match="may read 100 at once"):
+                await alice.read_file("a.py", start=1, end=300)
             with pytest.raises(RemoteError, match="may read 100 at once"):
                 await alice.read_file("a.py", delta=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.api import parameters as p
@@ -12,9 +12,9 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.files import FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, estimate_tokens, render, size, weight
-from orchestrator.core.text.deltas import Delta, delta
+from orchestrator.core.text.deltas import Region, delta
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.text.regions import merged
+from orchestrator.core.text.regions import merged, survivors
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION
@@ -38,14 +38,11 @@ class Present(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class _Known(NamedTuple):
-    """What the session has seen of a version, and what makes the present one of it."""
+class _Base(NamedTuple):
+    """A version that the session has seen, and what makes the present one of it; None: it has the same bytes."""
 
     version: Seq
-    lines: tuple[LineRange, ...]
-    total: int
-    hunks: Sequence[LineHunk]
-    same: bool
+    hunks: Sequence[LineHunk] | None
 
 
 class _Part(NamedTuple):
@@ -58,7 +55,7 @@ class _Part(NamedTuple):
 
 
 class Deltas:
-    """Compares with what the session was shown since it was opened or resumed, by content."""
+    """Compares with the newest version that the session was shown whole since it was opened or resumed."""
 
     def __init__(self, services: Services) -> None:
         self._s = services
@@ -70,22 +67,30 @@ class Deltas:
     async def read(
         self, access: ContentAccess, call: Call, params: p.ReadFile, present: Present, tokens: int
     ) -> r.FileText | None:
-        """What changed of the lines that are wanted; None where the session knows none of them, so all are to be shown.
+        """What changed of the lines that are wanted; None where they are to be shown, because no version is known.
 
         Notes that the session knows them by now.
         """
         caller, path, document = access.caller, access.path, present.document
-        known = await self._known(caller, path, present) if present.version != NO_VERSION else None
-        if known is None:
-            return None
-        found = delta(known.lines, known.total, known.hunks, present.wanted, document.line_count)
-        if not found.known or (not found.regions and not known.same):  # other bytes, as line ends, and the same lines
-            return None
         hidden = await self._s.redaction.of(caller, path, present.digest, document)
-        part = self._part(
-            caller, call.room.framed(escaped(path), escaped(path)), params, found, hidden, present, tokens
+        base = (
+            await self._base(caller, path, present, hidden)
+            if present.version != NO_VERSION and document.lines
+            else None
         )
-        await self._note(access, call, present, found, part, hidden, known)
+        if base is None:
+            return None
+        regions = delta(base.hunks or (), present.wanted)
+        if (
+            base.hunks is not None
+            and not regions
+            and sum(hunk.new_len - hunk.old_len for hunk in _before(base, present))
+        ):
+            return None  # the same lines under other numbers, which nothing in a delta would say
+        part = self._part(
+            caller, call.room.framed(escaped(path), escaped(path)), params, regions, hidden, present, tokens
+        )
+        await self._note(access, call, present, part, hidden, base)
         total = document.line_count
         follow = None
         if part.end < present.wanted.end:
@@ -106,27 +111,33 @@ class Deltas:
             truncated=follow is not None or part.cut,
             next=follow,
             redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
-            unchanged_since=None if part.text else show(known.version),
-            changed_since=show(known.version) if part.text else None,
+            unchanged_since=None if part.text else show(base.version),
+            changed_since=show(base.version) if part.text else None,
             warnings=present.warnings,
         )
 
-    async def _known(self, caller: Caller, path: WorkspacePath, present: Present) -> _Known | None:
-        """The version of which the session has seen most, as far as its content is kept."""
+    async def _base(self, caller: Caller, path: WorkspacePath, present: Present, hidden: Hidden) -> _Base | None:
+        """The newest version that the session has seen whole, or that has all that is wanted and the same bytes."""
         session = self._s.state.sessions.get(caller.session)
         seen = session.seen.get(path) if session is not None else None
-        versions = [(seq, coverage.recent) for seq, coverage in seen.versions.items()] if seen is not None else []
-        by_lines = ((sum(span.end - span.start + 1 for span in lines), seq, lines) for seq, lines in versions if lines)
-        for _, seq, lines in sorted(by_lines, reverse=True):
-            row = await self._s.journal.version_at(path, seq)
+        for seq, coverage in sorted(seen.versions.items(), reverse=True) if seen is not None else ():
+            row = await self._s.journal.version_at(path, seq) if coverage.recent else None
             if row is None or row.seq != seq or row.digest is None:
                 continue
             if row.digest == present.digest:
-                return _Known(seq, lines, present.document.line_count, (), same=True)
-            hunks = await self._s.contents.differences(row.digest, present.digest)
+                if _knows(coverage.recent, hidden.without(present.wanted)):
+                    return _Base(seq, None)
+                continue
             before = await self._s.contents.kept_text(row.digest)
-            if hunks is not None and before is not None:
-                return _Known(seq, lines, before.line_count, hunks, same=False)
+            if before is None:
+                continue
+            was_hidden = await self._s.redaction.of(caller, path, row.digest, before)
+            if not _knows(coverage.recent, was_hidden.without(LineRange(1, before.line_count))):
+                continue
+            hunks = await self._s.contents.differences(row.digest, present.digest)
+            if not hunks or not _hidden_alike(was_hidden, hidden, hunks):  # none: other line ends, and the same lines
+                return None
+            return _Base(seq, hunks)
         return None
 
     def _part(
@@ -134,7 +145,7 @@ class Deltas:
         caller: Caller,
         room: AnswerSpace,
         params: p.ReadFile,
-        found: Delta,
+        regions: Sequence[Region],
         hidden: Hidden,
         present: Present,
         tokens: int,
@@ -142,17 +153,16 @@ class Deltas:
         """The regions from the first on; one line at least, so that a reader gets on."""
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         lines, profile = hidden.over(present.document.lines), self._s.permissions.profile(caller)
-        every = [
-            line for it in found.regions for line in present.document.lines[it.start - 1 : it.start - 1 + it.length]
-        ]
+        every = [line for it in regions for line in present.document.lines[it.start - 1 : it.start - 1 + it.length]]
         most, budget, bytes_left, rows_left = profile.first_lines(every), tokens * PER_TOKEN, room.bytes, room.lines
         text, shown, cut = "", list[LineRange](), False
-        for region in found.regions:
+        for region in regions:
             taken = 0
             for row in lines[region.start - 1 : region.start - 1 + region.length] or ("",):
                 budget -= weight(row[:widest]) + 2 * (ROW_BYTES if not taken or len(row) > widest else 8)
                 bytes_left, rows_left = bytes_left - size(row[:widest]) - ROW_BYTES, rows_left - 1 - (not taken)
-                if (text or taken) and (min(budget, bytes_left, rows_left) < 0 or taken >= most):
+                full = min(budget, bytes_left, rows_left) < 0 or (region.length and taken >= most)
+                if full and (text or taken) and region.start <= len(lines):  # no further read gives what is behind all
                     break
                 taken += 1
             if not taken:
@@ -172,18 +182,15 @@ class Deltas:
         access: ContentAccess,
         call: Call,
         present: Present,
-        found: Delta,
         part: _Part,
         hidden: Hidden,
-        known: _Known,
+        base: _Base,
     ) -> None:
         """Journal it: the session knows all of these lines now, of this version."""
-        told = (LineRange(span.start, min(span.end, part.end)) for span in found.known if span.start <= part.end)
-        ranges = (span for it in merged((*told, *part.shown)) for span in hidden.without(it))
         seen = SeenLines(
             path=access.path,
             version=present.version,
-            ranges=tuple(ranges),
+            ranges=hidden.without(LineRange(present.wanted.start, part.end)),
             total_lines=present.document.line_count,
             cut=part.cut,
         )
@@ -194,6 +201,24 @@ class Deltas:
             tokens=estimate_tokens(part.text),
             approval=access.approval,
             hidden=tuple(s for s in hidden.found if any(it.start <= s.line <= it.end for it in part.shown)),
-            known_from=known.version,
+            known_from=base.version,
         )
         await self._s.notes.note_read(access.caller, call, event)
+
+
+def _knows(ranges: tuple[LineRange, ...], needed: tuple[LineRange, ...]) -> bool:
+    return merged((*ranges, *needed)) == ranges
+
+
+def _before(base: _Base, present: Present) -> Iterator[LineHunk]:
+    """What changed above the lines that are wanted."""
+    return (hunk for hunk in base.hunks or () if hunk.new_start < present.wanted.start)
+
+
+def _hidden_alike(before: Hidden, now: Hidden, hunks: Sequence[LineHunk]) -> bool:
+    """Whether a line that stayed, of which the session was not shown all, is shown in the same way now."""
+    return all(
+        now.lines.get(kept.start) == shown
+        for number, shown in before.lines.items()
+        for kept in survivors((LineRange(number, number),), hunks)
+    )
