@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.api import parameters as p
@@ -73,19 +73,13 @@ class Deltas:
         """
         caller, path, document = access.caller, access.path, present.document
         hidden = await self._s.redaction.of(caller, path, present.digest, document)
-        base = (
-            await self._base(caller, path, present, hidden)
-            if present.version != NO_VERSION and document.lines
-            else None
-        )
+        known = present.version != NO_VERSION and document.lines
+        base = await self._base(caller, path, present, hidden) if known else None
         if base is None:
             return None
         regions = delta(base.hunks or (), present.wanted)
-        if (
-            base.hunks is not None
-            and not regions
-            and sum(hunk.new_len - hunk.old_len for hunk in _before(base, present))
-        ):
+        above = (hunk for hunk in base.hunks or () if hunk.new_start < present.wanted.start)
+        if not regions and sum(hunk.new_len - hunk.old_len for hunk in above):
             return None  # the same lines under other numbers, which nothing in a delta would say
         part = self._part(
             caller, call.room.framed(escaped(path), escaped(path)), params, regions, hidden, present, tokens
@@ -208,11 +202,6 @@ class Deltas:
 
 def _knows(ranges: tuple[LineRange, ...], needed: tuple[LineRange, ...]) -> bool:
     return merged((*ranges, *needed)) == ranges
-
-
-def _before(base: _Base, present: Present) -> Iterator[LineHunk]:
-    """What changed above the lines that are wanted."""
-    return (hunk for hunk in base.hunks or () if hunk.new_start < present.wanted.start)
 
 
 def _hidden_alike(before: Hidden, now: Hidden, hunks: Sequence[LineHunk]) -> bool:
