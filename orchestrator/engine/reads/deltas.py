@@ -79,7 +79,7 @@ class Deltas:
             return None
         regions = delta(base.hunks or (), present.wanted)
         above = (hunk for hunk in base.hunks or () if hunk.new_start < present.wanted.start)
-        if not regions and sum(hunk.new_len - hunk.old_len for hunk in above):
+        if not regions and sum(hunk.new_len - hunk.old_len for hunk in above) != 0:
             return None  # the same lines under other numbers, which nothing in a delta would say
         part = self._part(
             caller, call.room.framed(escaped(path), escaped(path)), params, regions, hidden, present, tokens
