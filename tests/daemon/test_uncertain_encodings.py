@@ -174,3 +174,14 @@ async def test_what_enough_speaks_for_takes_what_it_can_hold(daemon: RunningDaem
             await alice.edit_file(file.name, [Replacement(search=f"# {word}", replace="# ")])
             await alice.edit_file(file.name, [Replacement(search="# ", replace=f"# {more}")])
             assert file.read_bytes() == f"key = {more}\n# {more}\n".encode(codec)
+
+
+async def test_one_damaged_line_leaves_the_others_as_they_are(daemon: RunningDaemon) -> None:
+    content = "grüße\n".encode() + b"bad \xff line\nend\n"
+    (daemon.workspace / "a.txt").write_bytes(content)
+    async with daemon.client("alice") as alice:
+        text = await alice.read_file("a.txt", line_numbers=False)
+        assert (text.text, text.encoding) == ("grüße\nbad \ufffd line\nend\n", "utf-8")
+        assert (await alice.search_content("grüße")).total == 1
+        await alice.edit_file("a.txt", [Replacement(search="end", replace="ändern")])
+    assert (daemon.workspace / "a.txt").read_bytes() == content.replace(b"end", "ändern".encode())

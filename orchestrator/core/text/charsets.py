@@ -96,7 +96,7 @@ def named(character: str) -> str:
 
 
 def slightly_damaged(body: bytes, *, most: int) -> bool:
-    """Whether these bytes are UTF-8 but for a few pieces: it has four longer characters for each of them.
+    """Whether these bytes are UTF-8 but for a few pieces: more longer characters are whole than damaged.
 
     Looks no further than the first `most` pieces: bytes that are something else cost no more than a little text.
     """
@@ -108,7 +108,7 @@ def slightly_damaged(body: bytes, *, most: int) -> bool:
         if damages > most:
             return False
         longer += len(text) - len(text.encode("ascii", "ignore"))
-    return longer - damages >= 4 * damages
+    return longer - damages > damages
 
 
 def guess(data: bytes) -> tuple[Legacy, bool]:

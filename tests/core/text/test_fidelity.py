@@ -129,6 +129,8 @@ def test_a_guess_looks_at_the_first_that_is_not_ascii(head: str) -> None:
     pytest.param(b"\x93x\n", None, "utf-8", "cp1252", id="UTF-8 is found out, not remembered"),
     pytest.param(b"x\n", "ebcdic", "ebcdic", "utf-8", id="a name from a later release"),
     pytest.param("größe äöü 日本\n".encode() + b"\xff\n", None, None, "utf-8", id="UTF-8 with a stray byte"),
+    pytest.param("grüße\n".encode() + b"caf\xe9\n", None, None, "utf-8", id="UTF-8 with a line of latin-1"),
+    pytest.param("grün\n".encode() + b"caf\xe9\n\xe8\n", None, None, "latin-1", id="latin-1 with a line of UTF-8"),
 ])  # fmt: skip
 def test_an_encoding_stays(data: bytes, written: str | None, like: str | None, encoding: str) -> None:
     doc = text_of(data, written=written, like=like)
