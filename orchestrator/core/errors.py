@@ -20,6 +20,7 @@ from orchestrator.core.characters import shows
 
 if TYPE_CHECKING:
     from orchestrator.core.events.files import SeenLines
+    from orchestrator.core.ids import WorkspacePath
 
 
 class OrchestratorError(Exception):
@@ -49,6 +50,7 @@ class OrchestratorError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         self.shown = shown
         self.seen: SeenLines | None = None
+        self.quotes: WorkspacePath | None = None  # the file of which lines are to be `shown`
         self.notices: tuple[Any, ...] = ()  # further members of the answer: results' Notice
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -10,17 +10,18 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 from anyio import to_thread
 
 from orchestrator.api.results import Result
 from orchestrator.core.bounded_cache import BoundedCache
-from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.content import LineHunk
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.shown_text import COVER, NOTHING_HIDDEN, Hidden, ShownText, covered
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.injections import MOST_MARKED, instructions_in
 from orchestrator.core.text.redact import SecretRedactor, secrets
@@ -39,9 +40,6 @@ REMEMBERED = 500
 LOOKED_BYTES = 2 * 1024 * 1024
 """Of the texts of answers that were looked through lately: the same is asked for again and again."""
 
-COVER = "█"
-"""In place of each character of a secret, where characters are counted."""
-
 OFF_LOOP_CHARACTERS = 128 * 1024
 """More are looked through beside the event loop."""
 
@@ -49,38 +47,6 @@ _EXACT = frozenset(
     "path paths moved_from cursor next version_id content_hash hash digest id diff_rest glob globs".split()
 )
 """Members that callers send back as they are."""
-
-
-class Hidden(NamedTuple):
-    """What of a text is not shown: by line, 1-based, what is shown in its place; and where each secret is."""
-
-    lines: dict[int, str]
-    found: tuple[HiddenSecret, ...]
-
-    def over(self, lines: Sequence[str]) -> Sequence[str]:
-        """The lines as they are shown."""
-        if not self.lines:
-            return lines
-        return [self.lines.get(number, line) for number, line in enumerate(lines, 1)]
-
-    def without(self, shown: LineRange) -> tuple[LineRange, ...]:
-        """Of a range the lines that are shown as they are."""
-        first, ranges = shown.start, list[LineRange]()
-        for number in sorted(number for number in self.lines if shown.start <= number <= shown.end):
-            if first < number:
-                ranges.append(LineRange(first, number - 1))
-            first = number + 1
-        if first <= shown.end:
-            ranges.append(LineRange(first, shown.end))
-        return tuple(ranges)
-
-    def moved(self, down: int) -> Hidden:
-        """The same of lines that stand so many below."""
-        found = (msgspec.structs.replace(secret, line=secret.line + down) for secret in self.found)
-        return Hidden({line + down: text for line, text in self.lines.items()}, tuple(found))
-
-
-NOTHING_HIDDEN = Hidden({}, ())
 
 
 class Redaction:
@@ -118,12 +84,10 @@ class Redaction:
         self._known.move_to_end(key)
         return known
 
-    async def document(
-        self, caller: Caller, path: WorkspacePath, digest: Digest | None, document: Document
-    ) -> Document:
-        """A text as a caller is shown it."""
+    async def shown(self, caller: Caller, path: WorkspacePath, digest: Digest | None, document: Document) -> ShownText:
+        """A text as a caller is shown it; without a digest none is kept, and nothing is there."""
         hidden = await self.of(caller, path, digest, document) if digest is not None else NOTHING_HIDDEN
-        return msgspec.structs.replace(document, lines=tuple(hidden.over(document.lines))) if hidden.lines else document
+        return ShownText(document, hidden)
 
     async def of_lines(
         self, caller: Caller, path: WorkspacePath, lines: Sequence[str], *, begun: bool = False
@@ -140,9 +104,7 @@ class Redaction:
 
     def covered(self, caller: Caller, text: str, hidden: Hidden) -> str:
         """A part of a line with each of its secrets covered, so that every character keeps its place."""
-        shown = text
-        for secret in hidden.found:
-            shown = shown[: secret.start] + COVER * (secret.end - secret.start) + shown[secret.end :]
+        shown = covered(text, hidden.found)
         return shown if self.text(caller, shown) == shown else COVER * len(text)
 
     def within(

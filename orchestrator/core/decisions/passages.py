@@ -15,11 +15,13 @@ from orchestrator.core.errors import (
     ExpectMismatch,
     FileNotFound,
     FileTooLarge,
+    OrchestratorError,
     SearchAmbiguous,
     SearchNotFound,
 )
 from orchestrator.core.events.files import SeenLines
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.shown_text import ShownText
 from orchestrator.core.text.answer_space import estimate_tokens, fit, render
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.locate import Found
@@ -141,19 +143,25 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
     else:
         error.message = f"the text is not in {base}, the base, but it is in the file as it is now"
         error.hint = "Send the change again without base, or with the present version as base."
-    return _with_lines(error, current, facts)
+    return _with_lines(error, facts)
 
 
 def _found(locate: Locate, current: Document, facts: Facts, *, lenient: bool = True) -> Found:
     try:
         return locate(current, lenient=lenient)
     except (SearchNotFound, SearchAmbiguous) as error:
-        raise _with_lines(error, current, facts) from None
+        raise _with_lines(error, facts) from None
 
 
-def _with_lines(error: CallerError, current: Document, facts: Facts) -> CallerError:
-    """Add the lines that the next try needs: around the nearest places, or around each of several."""
+def _with_lines(error: CallerError, facts: Facts) -> CallerError:
+    """Of this file the next try needs lines: `quote` adds them, once secrets in it are hidden."""
     error.details.setdefault("path", facts.path)
+    error.quotes = facts.path
+    return error
+
+
+def quote(error: OrchestratorError, path: WorkspacePath, version: Seq | None, shown: ShownText) -> None:
+    """Add the lines that the next try needs: around the nearest places, or around each of several."""
     details = error.details
     spans = [(place["line"], place["end_line"]) for place in details.get("nearest", ())[:3]]
     if isinstance(error, SearchAmbiguous):
@@ -162,48 +170,50 @@ def _with_lines(error: CallerError, current: Document, facts: Facts) -> CallerEr
         spans = [(details["start"], details["end"])]
     if not spans and "line" in details:
         spans = [(details["line"], details["line"])]
-    blocks, shown = _shown(spans, current)
+    blocks, whole = _shown(spans, shown.lines)
     if "columns" in details:
-        blocks, shown = _parts(details, current), []
+        blocks, whole = _parts(details, shown), []
     if blocks:
         differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
-        notes = "".join(f"{_differing(*span)} from the search (-):\n{text}\n" for span, text in differences if text)
-        error.shown = f"{facts.path}, as it is now:\n" + "…\n".join(blocks) + notes
-        if shown and facts.version is not None:
-            error.seen = SeenLines(
-                path=facts.path, version=facts.version, ranges=tuple(shown), total_lines=current.line_count
-            )
-    return error
+        notes = "".join(
+            f"{_differing(*span)} from the search (-):\n{text}\n"
+            for span, text in differences
+            if text and shown.hidden.without(LineRange(*span)) == (LineRange(*span),)
+        )
+        error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
+        ranges = tuple(part for span in whole for part in shown.hidden.without(span))
+        if ranges and version is not None:
+            error.seen = SeenLines(path=path, version=version, ranges=ranges, total_lines=len(shown.lines))
 
 
 def _differing(start: int, end: int) -> str:
     return f"line {start} differs" if start == end else f"lines {start}–{end} differ"
 
 
-def _parts(details: Mapping[str, Any], current: Document) -> list[str]:
+def _parts(details: Mapping[str, Any], shown: ShownText) -> list[str]:
     """The first of several places, each as a part of its long line."""
     places = [*zip(details["lines"], details["columns"], strict=True)][:SHOWN_PLACES]
-    parts = [(line, window(current.lines[line - 1], column - 1, PART_CHARACTERS)) for line, column in places]
+    parts = [(line, window(shown.in_place(line), column - 1, PART_CHARACTERS)) for line, column in places]
     return [render([part], line, max_line=2 * PART_CHARACTERS)[0] for line, part in parts]
 
 
-def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[LineRange]]:
+def _shown(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> tuple[list[str], list[LineRange]]:
     """Blocks of lines, and which of them are shown whole. The first places have the first claim on the tokens."""
     room = SHOWN_TOKENS
     kept: list[LineRange] = []
     for first, final in spans:
-        start, end = max(1, first - SHOWN_AROUND), min(current.line_count, final + SHOWN_AROUND, first + SHOWN_MOST)
+        start, end = max(1, first - SHOWN_AROUND), min(len(lines), final + SHOWN_AROUND, first + SHOWN_MOST)
         if start > end:
             continue
-        last = fit(current.lines, start, end, room)
-        room -= estimate_tokens("".join(current.lines[start - 1 : last])) + 2 * (last + 1 - start)
+        last = fit(lines, start, end, room)
+        room -= estimate_tokens("".join(lines[start - 1 : last])) + 2 * (last + 1 - start)
         kept.append(LineRange(start, last))
         if room < 50:
             break
     blocks: list[str] = []
     shown: list[LineRange] = []
     for span in merged(tuple(kept)):
-        text, cut = render(current.lines[span.start - 1 : span.end], span.start)
+        text, cut = render(lines[span.start - 1 : span.end], span.start)
         blocks.append(text)
         if not cut:
             shown.append(span)

@@ -19,7 +19,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import fit, render
-from orchestrator.engine.caller import ChangeRequest
+from orchestrator.engine.caller import Caller, ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers, Shows
 from orchestrator.engine.leases import LeaseOverlap
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
@@ -62,7 +62,7 @@ class ConflictRecorder:
                 paths=(r.ChangedPath(path=outcome.path),),
                 unseen=unseen_texts(provenance.unseen, shows),
             )
-        shown = await self._current_lines(outcome, here) if shows(outcome.path) else None
+        shown = await self._current_lines(wanted.caller, outcome, here) if shows(outcome.path) else None
         session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
         seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
         seq, known = await self._wait(provenance, outcome, here, origin, seen=(seen,) if seen else ())
@@ -103,7 +103,9 @@ class ConflictRecorder:
         recorded = await self._s.journal.append(AppendBatch(events, origin, blobs))
         return recorded[0].seq, False
 
-    async def _current_lines(self, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
+    async def _current_lines(
+        self, caller: Caller, outcome: ConflictOutcome, here: Facts
+    ) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
         if here.held is None or here.version is None or not outcome.regions or isinstance(here.held.data, LargeContent):
             return None
@@ -112,12 +114,13 @@ class ConflictRecorder:
             return None
         first = max(1, outcome.regions[0].current.start - 2)
         last = min(document.line_count, outcome.regions[-1].current.end + 3, first + SHOWN_LINES - 1)
-        last = fit(document.lines, first, last, SHOWN_TOKENS)
-        text, cut = render(document.lines[first - 1 : last], first)
+        current = await self._s.redaction.shown(caller, outcome.path, here.held.digest, document)
+        last = fit(current.lines, first, last, SHOWN_TOKENS)
+        text, cut = render(current.lines[first - 1 : last], first)
         seen = SeenLines(
             path=outcome.path,
             version=here.version,
-            ranges=(LineRange(first, last),),
+            ranges=current.hidden.without(LineRange(first, last)),
             total_lines=document.line_count,
             cut=bool(cut),
         )

@@ -17,6 +17,7 @@ from orchestrator.core.content import Content
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
+from orchestrator.core.decisions.passages import quote
 from orchestrator.core.errors import ApprovalRequired, CallerError, Denied
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
@@ -151,16 +152,30 @@ class ChangePipeline:
         """What is decided; and of a change of large files what it asks for the secrets that it brings."""
         looked = await self._large.excerpted(command, facts)
         if looked is None:
-            return await self._guarded(await self.decide(command, facts), facts, request), ()
+            return await self._decided(command, facts, request), ()
         try:
-            outcome = await self.decide(looked.command, looked.facts)
-            outcome = await self._guarded(outcome, looked.facts, request)
+            outcome = await self._decided(looked.command, looked.facts, request)
         except CallerError as error:
             raise looked.of_file(error) from None
         if isinstance(outcome, ConflictOutcome):
             return outcome, ()  # never: an excerpt is of what the file holds
         asks = self.rules.secrets.asks(outcome) if self._s.permissions.policy.edits.secrets == "ask" else ()
         return await self._large.applied(looked, outcome), asks
+
+    async def _decided(
+        self, command: Command, facts: dict[WorkspacePath, Facts], request: ChangeRequest
+    ) -> Apply | ConflictOutcome:
+        """As `decide`; a refusal shows the lines that the next try needs."""
+        try:
+            return await self._guarded(await self.decide(command, facts), facts, request)
+        except CallerError as error:
+            here = facts[error.quotes] if error.quotes is not None else None
+            if here is not None and here.held is not None and isinstance(here.held.data, bytes):
+                document = here.held.document or await self._s.contents.text(here.held.digest, here.held.data)
+                if document is not None:
+                    shown = self._s.redaction.shown(request.caller, here.path, here.held.digest, document)
+                    quote(error, here.path, here.version, await shown)
+            raise
 
     async def _guarded(
         self, outcome: Apply | ConflictOutcome, facts: Mapping[WorkspacePath, Facts], request: ChangeRequest

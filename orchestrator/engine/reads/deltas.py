@@ -11,6 +11,7 @@ from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.files import FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, estimate_tokens, render, size, weight
 from orchestrator.core.text.deltas import Region, delta
 from orchestrator.core.text.encoding import Document
@@ -19,7 +20,6 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.redaction import Hidden
 from orchestrator.engine.services import Services
 
 ROW_BYTES = 60

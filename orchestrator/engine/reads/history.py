@@ -27,7 +27,6 @@ from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Obser
 from orchestrator.engine.limits import TOKEN_BYTES
 from orchestrator.engine.paths import quoted, within_call
 from orchestrator.engine.reads.tree_diffs import PAGE_TOKENS, TreeDiffs
-from orchestrator.engine.redaction import NOTHING_HIDDEN
 from orchestrator.engine.services import Services
 
 MOST_REVERTS = 8
@@ -121,9 +120,9 @@ class Historian:
             right = await self._side("to", params.to, now, now)
             left = await self._side("from", params.from_, now, right)
             old, new = await self._text(access, left), await self._text(access, right)
-            hidden = await self._s.redaction.of(caller, path, right.digest, new) if right.digest else NOTHING_HIDDEN
-            old = await self._s.redaction.document(caller, path, left.digest, old)
-            new = await self._s.redaction.document(caller, path, right.digest, new)
+            before = await self._s.redaction.shown(caller, path, left.digest, old)
+            after = await self._s.redaction.shown(caller, path, right.digest, new)
+            old, new = before.document, after.document
         warned = warnings(present)
         room = call.room.framed(path, path, path, path, *warned)
         work = partial(
@@ -136,7 +135,7 @@ class Historian:
             whole_lines=params.max_tokens is not None,
         )
         fitting = await self._s.contents.computed(work, old, new)
-        ranges = tuple(part for shown in fitting.shown for part in hidden.without(shown))
+        ranges = tuple(part for shown in fitting.shown for part in after.hidden.without(shown))
         seen = SeenLines(path=path, version=right.seq, ranges=ranges, total_lines=new.line_count)
         event = DiffShown(
             path=path,

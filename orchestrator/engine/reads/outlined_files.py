@@ -9,6 +9,7 @@ import anyio
 from orchestrator.core.errors import BinaryFile, escaped
 from orchestrator.core.events.files import AnswerShown, FileRead, SeenLines
 from orchestrator.core.ids import EscapedPath
+from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
@@ -16,7 +17,6 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call
 from orchestrator.engine.external.observer import NO_VERSION, Observer, required, warnings
 from orchestrator.engine.reads.file_reads import Shown
-from orchestrator.engine.redaction import Hidden
 from orchestrator.engine.services import Services
 
 LEAST_SECRET = 4

@@ -13,6 +13,7 @@ from orchestrator.api import results as r
 from orchestrator.core.errors import BinaryFile, ChangedWhileRead, Denied, ParameterInvalid, PathError, VersionNotKept
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.fuzzy import FuzzyPattern
 from orchestrator.core.text.regex import RegexPattern, looks_like_regex
@@ -26,7 +27,6 @@ from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import Page, Ranked
 from orchestrator.engine.reads.search_sources import SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
 from orchestrator.engine.reads.search_sweep import LARGE_BYTES, Sweep, found_in, sweep
-from orchestrator.engine.redaction import NOTHING_HIDDEN, Hidden
 from orchestrator.engine.services import Services
 
 OUTLINES_S = 1.0

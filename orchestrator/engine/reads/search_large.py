@@ -16,6 +16,7 @@ from anyio import to_thread
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import BinaryFile, ChangedWhileRead, TextTooCostly
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import MAX_LINE
 from orchestrator.core.text.charsets import MARKS, Encoding, codec_of
 from orchestrator.core.text.line_index import after_ends
@@ -25,7 +26,6 @@ from orchestrator.core.text.sweep_expressions import RETURN
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.large_texts import Known, LargeTexts, Wanted
 from orchestrator.engine.reads.line_scan import grew
-from orchestrator.engine.redaction import NOTHING_HIDDEN, Hidden
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FilePieces, Offsets
 

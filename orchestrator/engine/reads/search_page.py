@@ -13,12 +13,12 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.events.files import SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, size
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, MatchType
 from orchestrator.engine.external.observer import NO_VERSION
 from orchestrator.engine.reads.search_sources import Shown
-from orchestrator.engine.redaction import Hidden
 
 ROW_BYTES, FILE_BYTES = 12, 24
 """Of a line beside its text: its number and its mark; of a file beside its path: its version."""

@@ -9,13 +9,14 @@ import msgspec
 from orchestrator.core.content import LargeContent, Signature
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.long_lines import NEAR
 from orchestrator.core.text.secrets import MOST_KEY_LINES
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.large_texts import LargeTexts, Passage, Wanted
-from orchestrator.engine.redaction import Hidden, Redaction
+from orchestrator.engine.redaction import Redaction
 
 BYTES_OF_TOKEN = 4
 

@@ -90,7 +90,7 @@ def _reported(command: Command, given: AllFacts) -> Any:
         outcome = pickle.loads(pickle.dumps(command.decide(given)))
     except OrchestratorError as error:
         again = pickle.loads(pickle.dumps(error))
-        return type(again), again.message, again.hint, again.details, again.shown, again.seen
+        return type(again), again.message, again.hint, again.details, again.quotes
     if not isinstance(outcome, Apply):
         return outcome
     contents = {digest: content.data for digest, content in outcome.contents.items()}

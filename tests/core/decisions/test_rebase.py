@@ -11,6 +11,7 @@ from orchestrator.core.conflicts.sides import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Outcome
+from orchestrator.core.decisions.passages import quote
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.errors import (
     BaseRequired,
@@ -25,6 +26,8 @@ from orchestrator.core.errors import (
     StaleBase,
 )
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.shown_text import NOTHING_HIDDEN, ShownText
+from orchestrator.core.text.encoding import new_document
 from orchestrator.core.text.forms.hunks import FilePatch
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
@@ -127,6 +130,9 @@ def test_edit_refusals(changes: list[Replacement], now: str | None, error: type[
 def test_a_refusal_shows_the_present_lines_and_says_which() -> None:
     with pytest.raises(SearchNotFound) as refused:
         rebase.edit([Replacement("line 5 or so\n", "x\n")], facts(TEN))
+    assert refused.value.quotes == PATH
+    assert refused.value.shown is None, "not before secrets in the text are hidden"
+    quote(refused.value, PATH, facts(TEN).version, ShownText(new_document(TEN), NOTHING_HIDDEN))
     assert refused.value.shown is not None
     assert "     6\tline 5\n" in refused.value.shown
     seen = refused.value.seen

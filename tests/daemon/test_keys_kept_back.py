@@ -1,0 +1,74 @@
+"""No answer, refusal, conflict, notice or diff shows a line of a private key, wherever in the key it begins."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.core.text.locate import LineReplacement
+from tests.core.text.secret_samples import LONG, SHAPES
+from tests.daemon.daemon_process import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+BODY = [
+    "MIIEpAIBAAKCAQEA" + LONG[:48],
+    *(f"{n:02}{LONG[n:]}{LONG}"[:64] for n in range(30)),
+    LONG[9:41] + "Zm9vYmFy/w==",
+]
+KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *BODY, "-----END RSA PRIVATE " + "KEY-----"]
+HEAD = [f"head {n}" for n in range(1, 6)]
+LAST = len(HEAD) + len(KEY)  # the line of END
+
+
+@pytest.fixture
+async def alice(large: RunningDaemon) -> AsyncIterator[FileAccess]:
+    async with large.client("alice") as files:
+        yield files
+
+
+def text(shape: str, tail: str = "") -> str:
+    return "\n".join([*HEAD, *map(shape.format, KEY), *(f"{tail}tail {n}" for n in range(1, 20))]) + "\n"
+
+
+def parts_of_key(said: str) -> list[str]:
+    return [line for line in BODY if any(line[at : at + 20] in said for at in range(0, len(line) - 19, 4))]
+
+
+async def shown(files: FileAccess, operation: str, **params: Any) -> str:
+    """All of an answer, or of a refusal."""
+    try:
+        return repr(await getattr(files, operation)(**params))
+    except RemoteError as refused:
+        return repr((refused.code, str(refused), refused.details, refused.shown))
+
+
+def patch(path: str, *rows: str) -> str:
+    return f"--- a/{path}\n+++ b/{path}\n@@ -{LAST},{len(rows)} +{LAST},{len(rows)} @@\n" + "".join(
+        f"{x}\n" for x in rows
+    )
+
+
+@pytest.mark.parametrize("shape", ["{}", *SHAPES.values()], ids=["plain", *SHAPES])
+async def test_in_no_refusal_of_an_edit(large: RunningDaemon, alice: FileAccess, shape: str) -> None:
+    (large.workspace / "k.txt").write_text(text(shape))
+    edits: list[tuple[str, Any]] = [
+        ("expect_mismatch", LineReplacement(start=17, end=17, expect="zz", replace="q")),
+        ("expect_mismatch", LineReplacement(start=10, end=20, expect="zz", replace="q")),
+        ("expect_mismatch", LineReplacement(start=LAST + 1, end=LAST + 1, expect="zz", replace="q")),
+        ("search_not_found", Replacement(search="tail 1x\nfoo", replace="q")),
+        ("search_not_found", Replacement(search=shape.format(BODY[9])[:-4] + "zz", replace="q")),
+        ("search_ambiguous", Replacement(search="tail 1\n", replace="q", expected_count=2)),
+    ]
+    for code, change in edits:
+        said = await shown(alice, "edit_file", path="k.txt", changes=[change])
+        assert code in said
+        assert "as it is now" in said
+        assert parts_of_key(said) == []
+    said = await shown(
+        alice, "apply_patch", patch=patch("k.txt", " nothing like it", "-tail 1x", "+tail one", " tail 2")
+    )
+    assert parts_of_key(said) == []
