@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -33,6 +32,7 @@ from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, Lease
 from orchestrator.core.ids import EscapedPath, Seq, show
 from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.facts import RenameTracker
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.limits import BudgetSpent, TooManyCalls
@@ -189,7 +189,7 @@ class CallService:
             case _:
                 pass
         try:
-            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.permissions.readable, caller))
+            answer: ChangeAnswer = await self._answers.of(Seq(seq), Shows.readable(self._s, caller))
         except Aborted:
             return None
         return answer

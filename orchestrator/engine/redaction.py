@@ -28,7 +28,6 @@ from orchestrator.core.text.redact import SecretRedactor, secrets
 from orchestrator.core.text.search import Found
 from orchestrator.core.text.secret_rules import Level, secret_rules
 from orchestrator.core.text.secrets import MOST_KEY_LINES, Secret, env_values
-from orchestrator.core.text.unified_diff import FilePatch
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.permissions import Permissions
 
@@ -85,9 +84,10 @@ class Redaction:
         return known
 
     async def shown(self, caller: Caller, path: WorkspacePath, digest: Digest | None, document: Document) -> ShownText:
-        """A text as a caller is shown it; without a digest none is kept, and nothing is there."""
-        hidden = await self.of(caller, path, digest, document) if digest is not None else NOTHING_HIDDEN
-        return ShownText(document, hidden)
+        """A text as a caller is shown it; one without a digest is looked through each time."""
+        if digest is None:
+            return ShownText(document, await self.of_lines(caller, path, document.lines))
+        return ShownText(document, await self.of(caller, path, digest, document))
 
     async def of_lines(
         self, caller: Caller, path: WorkspacePath, lines: Sequence[str], *, begun: bool = False
@@ -130,11 +130,6 @@ class Redaction:
         if level is None:
             return text
         return self._text(text, level, env=path is not None and self._env(level, path))
-
-    def patch(self, caller: Caller, path: WorkspacePath, patch: FilePatch) -> FilePatch:
-        """A file's patch as a caller is shown it; where something of it is hidden, none of its lines count as seen."""
-        text = self.text(caller, patch.text, path)
-        return patch if text == patch.text else msgspec.structs.replace(patch, text=text, shown=())
 
     def matches(self, hidden: Hidden, found: Found) -> Found:
         """Hits as they are shown."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from functools import partial
 from itertools import islice
 
 import anyio
@@ -21,6 +20,7 @@ from orchestrator.core.projections.sessions import Session, Sessions
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.file_reads import Reader
@@ -157,15 +157,15 @@ class SessionService:
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
-        shows = partial(self._s.permissions.readable, caller)
+        shows = Shows.readable(self._s, caller)
         moved = self._s.state_changes.next()
-        answer = await self._answers.of(number, shows=shows)
+        answer = await self._answers.of(number, shows)
         with anyio.move_on_after(params.timeout_s):
             while answer.status in UNFINISHED:
                 await moved.wait()
                 moved = self._s.state_changes.next()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
-                    answer = await self._answers.of(number, shows=shows)
+                    answer = await self._answers.of(number, shows)
         if not caller.is_person and not await self._is_own(caller, number):
             self._s.access.refuse_unlisted(caller, map(WorkspacePath, (it.path for it in answer.paths)), "it is about")
         if answer.status == "granted":

@@ -72,3 +72,33 @@ async def test_in_no_refusal_of_an_edit(large: RunningDaemon, alice: FileAccess,
         alice, "apply_patch", patch=patch("k.txt", " nothing like it", "-tail 1x", "+tail one", " tail 2")
     )
     assert parts_of_key(said) == []
+
+
+@pytest.mark.parametrize("shape", ["{}", *SHAPES.values()], ids=["plain", *SHAPES])
+async def test_in_no_conflict_notice_or_diff(large: RunningDaemon, alice: FileAccess, shape: str) -> None:
+    file = large.workspace / "k.txt"
+    file.write_text(text(shape))
+    (large.workspace / "a.txt").write_text("a\n")
+    read = await alice.read_file("k.txt")
+    file.write_text(text(shape, "new "))
+    late: dict[str, Any] = {"path": "k.txt", "base": read.version_id}
+    said = [await shown(alice, "edit_file", **late, changes=[Replacement(search="tail 2", replace="mine")])]
+    assert "where the change conflicts" in said[0]
+    said += [await shown(alice, "list_conflicts"), await shown(alice, "list_conflicts", contents=True)]
+    other = text(shape, "new ").replace(BODY[12], BODY[12][::-1]).replace("new tail 1\n", "new\n")
+    file.write_text(other.replace("new tail 19\n", ""))
+    said += [await shown(alice, "read_file", path="a.txt")]
+    assert "notices" in said[-1]
+    said += [await shown(alice, "get_diff", **span) for span in ({}, {"path": "k.txt"}, {"from_": "@1"})]
+    again = await alice.read_file("k.txt")
+    file.write_text(other)
+    change = Replacement(search="new\n", replace="newer\n")
+    applied = await alice.edit_file("k.txt", [change], base=again.version_id)
+    assert applied.diff is not None
+    assert "newer" in applied.diff
+    said += [repr(applied), await shown(alice, "revert", change=applied.change, preview=True)]
+    for answer in said:
+        assert parts_of_key(answer) == []
+        assert BODY[12][::-1][:30] not in answer
+    async with large.client() as person:
+        assert BODY[13] in (await person.get_diff("k.txt", from_="@1")).diff

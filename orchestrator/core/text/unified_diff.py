@@ -275,6 +275,7 @@ class FileState(msgspec.Struct, frozen=True):
     mode: int  # permission bits
     written: str | None = None  # its encoding, where that is known, ...
     like: str | None = None  # ... or that of another version
+    shown: Document | None = None  # its text as it is shown, where something is hidden
 
 
 class FilePatch(UnifiedDiff, frozen=True):
@@ -357,7 +358,7 @@ def _side(state: FileState | None) -> Side | None:
     """Lines without their newline, and whether the last has one; None for a binary file."""
     if state is None:
         return Side(None, [])
-    document = decode(state.data, written=state.written, like=state.like)
+    document = state.shown or decode(state.data, written=state.written, like=state.like)
     if document is None:
         return None
     mark = "\ufeff" if document.encoding in MARKS else ""

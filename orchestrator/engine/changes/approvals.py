@@ -30,6 +30,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.approval_inbox import ApprovalInbox, check_seen
 from orchestrator.engine.changes.conflict_recorder import found_of
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.effects import new_blobs
 from orchestrator.engine.changes.pipeline import ChangePipeline, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
@@ -77,7 +78,9 @@ class ApprovalService:
                     if not approval.of_read:
                         await self._apply(approval)
         await self._recheck_beside(approval)
-        answer = await self._answers.of(approval.seq, shows=partial(self.inbox.shows, caller))
+        answer = await self._answers.of(
+            approval.seq, Shows(self._s.redaction, caller, partial(self.inbox.shows, caller))
+        )
         given = tuple(show(recorded.seq) for recorded in added)
         warned = (*filter(None, (unseen,)), *answer.warnings)
         return msgspec.structs.replace(answer, warnings=warned, grants=(*answer.grants, *given))

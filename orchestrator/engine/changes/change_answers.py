@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -14,24 +14,15 @@ from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, DivergedPath
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.answer_space import AnswerSpace, size
-from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, ShownDiff, merge_texts, regions, rules
+from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, ShownDiff, Shows, merge_texts, regions, rules
 from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 
 P = TypeVar("P", bound=PathChange | DivergedPath)
-
-Shows = Callable[[WorkspacePath], bool]
-"""Whether content of a path may be shown to whoever gets the answer."""
-
-
-def everything(path: WorkspacePath) -> bool:
-    """For people who decide: they see what they decide on."""
-    return True
-
 
 NAMED_PATHS = 6
 """In a message; `paths` lists more."""
@@ -51,7 +42,7 @@ class Answers:
 
     # --- from the journal -----------------------------------------------------------
 
-    async def of(self, seq: Seq, *, shows: Shows = everything) -> r.ChangeAnswer:
+    async def of(self, seq: Seq, shows: Shows) -> r.ChangeAnswer:
         """The present state of what `@seq` names: an approval, a conflict or a change.
 
         Follows an expired approval to its successor, a conflict to its resolution, a grant to
@@ -59,11 +50,11 @@ class Answers:
         """
         match self._led_to(seq):
             case Approval() as approval:
-                return await self._of_approval(approval, shows=shows)
+                return await self._of_approval(approval, shows)
             case Conflict() as conflict:
-                return await self.of_conflict(conflict, shows=shows)
+                return await self.of_conflict(conflict, shows)
             case change:
-                return await self._of_change(change, shows=shows)
+                return await self._of_change(change, shows)
 
     def waits(self, seq: Seq) -> bool:
         """Whether `@seq` is an approval or a conflict that is open, or leads to one; looks in memory only."""
@@ -89,11 +80,13 @@ class Answers:
                 return approval or conflict or seq
             seq = follow
 
-    async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
+    async def _of_approval(self, approval: Approval, shows: Shows) -> r.ChangeAnswer:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)
         shown = all(map(shows, paths))
-        diff, cut = await self.diffs.of(approval.request.paths) if shown and not approval.of_read else ShownDiff(None)
+        diff, cut = ShownDiff(None)
+        if shown and not approval.of_read:
+            diff, cut = await self.diffs.of(approval.request.paths, shows)
         match approval.state:
             case "granted" if approval.of_read:
                 status: r.ChangeStatus = "granted"
@@ -133,14 +126,14 @@ class Answers:
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
-    async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
+    async def of_conflict(self, conflict: Conflict, shows: Shows) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
         found, sides, number = conflict.found, conflict.found.sides, show(conflict.seq)
         shown = all(map(shows, (found.path, *found.names)))
         if conflict.state != "open":
             message = f"{number} {await self._closed(conflict, shown=shown)}"
             return r.ChangeAnswer(status="dropped", message=message, conflict=number)
-        diff, cut = await self.diffs.of_conflict(conflict) if shown else ShownDiff(None)
+        diff, cut = await self.diffs.of_conflict(conflict, shows) if shown else ShownDiff(None)
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
@@ -180,7 +173,7 @@ class Answers:
         )
         return f"{message}, says {event.by}{_because(event.reason)}" if event is not None and shown else message
 
-    async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
+    async def _of_change(self, seq: Seq, shows: Shows) -> r.ChangeAnswer:
         recorded = await self._s.journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
@@ -189,7 +182,7 @@ class Answers:
             return r.ChangeAnswer(status="still_waiting", message=f"{show(seq)} is under way", change=show(seq))
         match outcome.event:
             case ChangeApplied() as event:
-                return await self.of_applied(outcome.seq, event, shows=shows)
+                return await self.of_applied(outcome.seq, event, shows)
             case ChangeAborted(change=change, cause=cause):
                 raise Aborted(
                     f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
@@ -208,14 +201,14 @@ class Answers:
                 raise VersionUnknown(f"{show(seq)} is no change, approval or conflict")
 
     async def of_applied(
-        self, version: Seq, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
+        self, version: Seq, event: ChangeApplied, shows: Shows, *, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk. `warnings`: what its author is shown even if it may not read it."""
         shown = all(shows(changed.path) for changed in event.paths)
         why, diff, cut = event.provenance, None, ""
         as_sent = event.fit.rung == "current" and not why.reverts and why.resolves is None
         if shown and not as_sent:
-            diff, cut = await self.diffs.of(event.paths)
+            diff, cut = await self.diffs.of(event.paths, shows)
         hunks = [hunk for changed in event.paths if shown for hunk in changed.hunks]
         answer = r.ChangeAnswer(
             status="applied",
@@ -247,10 +240,10 @@ class Answers:
 
     # --- from a decision ------------------------------------------------------------
 
-    async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows, whole: bool) -> r.ChangeAnswer:
+    async def of_plan(self, plan: Apply, shows: Shows, *, would_be: str, whole: bool) -> r.ChangeAnswer:
         """A preview. `whole`: for people, with every line of every file."""
         shown = all(shows(name) for item in plan.paths for name in (item.path, *plan.names.get(item.path, ())))
-        diff, cut = await self._of_plan(plan, whole=whole) if shown else ShownDiff(None)
+        diff, cut = await self._of_plan(plan, shows, whole=whole) if shown else ShownDiff(None)
         answer = r.ChangeAnswer(
             status="preview",
             success=True,
@@ -265,9 +258,9 @@ class Answers:
         )
         return _fitted(answer, plan.fit, shown=shown)
 
-    async def _of_plan(self, plan: Apply, *, whole: bool) -> ShownDiff:
+    async def _of_plan(self, plan: Apply, shows: Shows, *, whole: bool) -> ShownDiff:
         if not whole:
-            return await self.diffs.of(plan.paths, plan.contents)
+            return await self.diffs.of(plan.paths, shows, plan.contents)
         page = await self._whole.page(plan)
         return ShownDiff(page.text, f"shown: the first {len(page.text)} characters" if page.next else "")
 

@@ -19,8 +19,9 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import fit, render
-from orchestrator.engine.caller import Caller, ChangeRequest
-from orchestrator.engine.changes.change_answers import Answers, Shows
+from orchestrator.engine.caller import ChangeRequest
+from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.leases import LeaseOverlap
 from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import Services
@@ -62,11 +63,11 @@ class ConflictRecorder:
                 paths=(r.ChangedPath(path=outcome.path),),
                 unseen=unseen_texts(provenance.unseen, shows),
             )
-        shown = await self._current_lines(wanted.caller, outcome, here) if shows(outcome.path) else None
+        shown = await self._current_lines(shows, outcome, here) if shows(outcome.path) else None
         session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
         seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
         seq, known = await self._wait(provenance, outcome, here, origin, seen=(seen,) if seen else ())
-        answer = await self._answers.of(seq, shows=shows)
+        answer = await self._answers.of(seq, shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
     async def record_partial(self, attempt: Attempt, plan: Apply) -> tuple[Seq, ...]:
@@ -103,9 +104,7 @@ class ConflictRecorder:
         recorded = await self._s.journal.append(AppendBatch(events, origin, blobs))
         return recorded[0].seq, False
 
-    async def _current_lines(
-        self, caller: Caller, outcome: ConflictOutcome, here: Facts
-    ) -> tuple[str, SeenLines] | None:
+    async def _current_lines(self, shows: Shows, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
         if here.held is None or here.version is None or not outcome.regions or isinstance(here.held.data, LargeContent):
             return None
@@ -114,7 +113,7 @@ class ConflictRecorder:
             return None
         first = max(1, outcome.regions[0].current.start - 2)
         last = min(document.line_count, outcome.regions[-1].current.end + 3, first + SHOWN_LINES - 1)
-        current = await self._s.redaction.shown(caller, outcome.path, here.held.digest, document)
+        current = await shows.text(outcome.path, here.held.digest, document)
         last = fit(current.lines, first, last, SHOWN_TOKENS)
         text, cut = render(current.lines[first - 1 : last], first)
         seen = SeenLines(

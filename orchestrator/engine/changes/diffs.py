@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,11 +16,15 @@ from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly, plural
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.shown_text import ShownText
 from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, size
 from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.core.text.unified_diff import document_diff
+from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import LARGE_BYTES, Contents
 from orchestrator.engine.paths import within_call
+from orchestrator.engine.redaction import Redaction
+from orchestrator.engine.services import Services
 
 SHOWN_DIFF = AnswerSpace(bytes=16_000, lines=121)
 """Of an answer: `get_diff` shows the rest."""
@@ -38,6 +42,25 @@ class ShownDiff(NamedTuple):
     cut: str = ""
 
 
+class Shows:
+    """Who gets an answer: of which paths content `may` be shown, and what of a text."""
+
+    def __init__(self, redaction: Redaction, caller: Caller, may: Callable[[WorkspacePath], bool]) -> None:
+        self._redaction, self._caller, self._may = redaction, caller, may
+
+    @classmethod
+    def readable(cls, services: Services, caller: Caller) -> Shows:
+        """What policy lets a caller read."""
+        return cls(services.redaction, caller, partial(services.permissions.readable, caller))
+
+    def __call__(self, path: WorkspacePath) -> bool:
+        return self._may(path)
+
+    async def text(self, path: WorkspacePath, digest: Digest | None, document: Document) -> ShownText:
+        """A text of this path, without what is hidden from whoever gets the answer."""
+        return await self._redaction.shown(self._caller, path, digest, document)
+
+
 class Diffs:
     """Builds diffs from kept contents."""
 
@@ -47,8 +70,8 @@ class Diffs:
     async def between(
         self,
         path: WorkspacePath,
-        old: Document,
-        new: Document,
+        before: ShownText,
+        after: ShownText,
         *,
         gone: bool = False,
         hunks: tuple[LineHunk, ...] = (),
@@ -59,7 +82,7 @@ class Diffs:
 
         Of lines over `widest` the parts that differ.
         """
-        paths = path, None if gone else path
+        paths, old, new = (path, None if gone else path), before.document, after.document
         work = partial(document_diff, paths, old, new, hunks=hunks or None, room=room, widest=widest)
         known = hunks and old.final_newline == new.final_newline
         try:
@@ -74,6 +97,7 @@ class Diffs:
     async def of(
         self,
         paths: Iterable[PathChange],
+        shows: Shows,
         contents: Mapping[Digest, NewContent] = NOTHING,
     ) -> ShownDiff:
         """One diff of a change, of as many lines as an answer shows; None for one created or binary file.
@@ -82,11 +106,11 @@ class Diffs:
         """
         changes = befores(paths)
         if len(changes) == 1:
-            return await self.of_one(*changes[0], contents)
+            return await self.of_one(*changes[0], shows, contents)
         texts: list[str] = []
         room, truncated = SHOWN_DIFF, False
         for item, before in changes:
-            text, partly = await self.of_one(item, before, contents, room=room)
+            text, partly = await self.of_one(item, before, shows, contents, room=room)
             if text is None:
                 kind = "binary" if item.binary else "new" if before is None else "changed"
                 text = f"{kind} file {item.path}\n"
@@ -102,7 +126,7 @@ class Diffs:
         return ShownDiff(text, f"{_cut(text, changed)} of {plural(len(changes), 'file')}")
 
     async def of_conflict(
-        self, conflict: Conflict, *, room: AnswerSpace = SHOWN_DIFF, widest: int | None = MAX_LINE
+        self, conflict: Conflict, shows: Shows, *, room: AnswerSpace = SHOWN_DIFF, widest: int | None = MAX_LINE
     ) -> ShownDiff:
         """What choosing the proposed side would change."""
         found = conflict.found
@@ -114,7 +138,9 @@ class Diffs:
         if current is None or (proposed is None and found.sides.proposed is not None):
             return ShownDiff(None)
         gone = found.sides.proposed is None
-        return await self.between(found.path, current, proposed or EMPTY, gone=gone, room=room, widest=widest)
+        before = await shows.text(found.path, found.sides.current, current)
+        after = await shows.text(found.path, None, proposed or EMPTY)
+        return await self.between(found.path, before, after, gone=gone, room=room, widest=widest)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
         """As `Sides.with_proposed`. Raises TextTooCostly."""
@@ -129,6 +155,7 @@ class Diffs:
         self,
         item: PathChange,
         before: Digest | None,
+        shows: Shows,
         contents: Mapping[Digest, NewContent] = NOTHING,
         *,
         room: AnswerSpace = SHOWN_DIFF,
@@ -141,7 +168,11 @@ class Diffs:
         if old is None or new is None:
             return ShownDiff(renamed)
         room = room.less(size(renamed or ""), (renamed or "").count("\n"))
-        body = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks, room=room)
+        shown = (
+            await shows.text(item.moved_from or item.path, before, old),
+            await shows.text(item.path, item.after, new),
+        )
+        body = await self.between(item.path, *shown, gone=item.after is None, hunks=item.hunks, room=room)
         return ShownDiff(renamed, body.cut) if body.text is None else ShownDiff(f"{renamed or ''}{body.text}", body.cut)
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:

@@ -7,7 +7,6 @@ is answered once; whatever comes of it, the request waits in the queue for every
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -24,6 +23,7 @@ from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.approval_inbox import ApprovalInbox
 from orchestrator.engine.changes.change_answers import Answers
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import Signer
@@ -102,7 +102,7 @@ class Elicitations:
 
     async def present(self, caller: Caller, approval: Seq) -> r.ChangeAnswer:
         """What became of a request, as its agent may see it."""
-        return await self._answers.of(approval, shows=partial(self._s.permissions.readable, caller))
+        return await self._answers.of(approval, Shows.readable(self._s, caller))
 
     async def _sees(self, caller: Caller, request: Approval) -> bool:
         """Whether nothing that the form for a change shows is kept from its agent."""

@@ -29,6 +29,7 @@ from orchestrator.engine.caller import Caller, ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.change_rules import ChangeRules
 from orchestrator.engine.changes.conflict_recorder import Attempt, ConflictRecorder
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.effects import Effects, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.large_edits import LargeEdits
@@ -93,7 +94,8 @@ class ChangePipeline:
     async def _once(
         self, command: Command, request: ChangeRequest, supersedes: Seq | None, locks: AsyncExitStack
     ) -> ChangeResult:
-        caller, shows = request.caller, partial(self._s.access.shows, request.caller)
+        caller = request.caller
+        shows = Shows(self._s.redaction, caller, partial(self._s.access.shows, caller))
         self._refuse_hidden(command, caller)
         conflict = self._s.state.pending.conflict(request.resolves) if request.resolves is not None else None
         if conflict is not None and conflict.state != "open":  # others chose while this waited for the file
@@ -294,7 +296,7 @@ class ChangePipeline:
         would_be = "waiting" if await self._asks(attempt, plan) else "applied" if plan.paths else "conflict"
         person = attempt.request.caller.is_person
         planned = attempt.crossing.warned(plan)
-        preview = await self.answers.of_plan(planned, would_be=would_be, shows=attempt.shows, whole=person)
+        preview = await self.answers.of_plan(planned, attempt.shows, would_be=would_be, whole=person)
         unseen = unseen_texts(attempt.provenance.unseen, attempt.shows)
         return ChangeResult(msgspec.structs.replace(preview, unseen=unseen), plan)
 
@@ -310,11 +312,11 @@ class ChangePipeline:
         if applied is not None:
             version, event = applied
             await self._recorder.supersede(attempt, event.change, plan)
-            answer = await self.answers.of_applied(version, event, shows=shows, warnings=event.fit.warnings)
+            answer = await self.answers.of_applied(version, event, shows, warnings=event.fit.warnings)
         elif plan.paths:
             answer = _warned(await self._ask(attempt, plan, asks), attempt.crossing)
         else:
-            answer = await self.answers.of(conflicts[0], shows=shows)
+            answer = await self.answers.of(conflicts[0], shows)
         return ChangeResult(answer, plan, conflicts)
 
     async def _ask(self, attempt: Attempt, plan: Apply, asks: tuple[NeedApproval, ...]) -> r.ChangeAnswer:
@@ -322,7 +324,7 @@ class ChangePipeline:
         asked = self.request_of(plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
         event = NewEvent(f"approval:{plan.paths[0].path}", asked)
         recorded = await self._s.journal.append(AppendBatch((event,), _caused(attempt.request), new_blobs(plan)))
-        return await self.answers.of(recorded[0].seq, shows=attempt.shows)
+        return await self.answers.of(recorded[0].seq, attempt.shows)
 
     def request_of(
         self,

@@ -41,7 +41,7 @@ from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, pars
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import AnswerSpace, size
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.diffs import befores
+from orchestrator.engine.changes.diffs import Shows, befores
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
@@ -160,15 +160,15 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        room = SHOWN_DIFFS
+        room, shows = SHOWN_DIFFS, Shows.readable(self._s, caller)
         for number, (change, before) in enumerate(befores(plan.paths), 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
-            readable = all(self._s.permissions.readable(caller, name) for name in names)
+            readable = all(map(shows, names))
             shown = None
             if readable and room.bytes and room.lines and not change.binary:
-                shown, _ = await self._pipeline.answers.diffs.of_one(change, before, plan.contents)
+                shown, _ = await self._pipeline.answers.diffs.of_one(change, before, shows, plan.contents)
             room = room.less(size(shown or ""), (shown or "").count("\n"))
             files.append(
                 u.UndoneFile(

@@ -26,7 +26,7 @@ from orchestrator.core.text.answer_space import (
     size,
 )
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.diffs import SHOWN_DIFF, Diffs, ShownDiff, regions
+from orchestrator.engine.changes.diffs import SHOWN_DIFF, Diffs, ShownDiff, Shows, regions
 from orchestrator.engine.changes.whole_changes import LEAST_CHARACTERS, WholeChanges, first_part
 from orchestrator.engine.conflicts.open_conflicts import Rebaser, answer_of, side, sides_of
 from orchestrator.engine.conflicts.review_context import ReviewContext
@@ -150,16 +150,17 @@ class ConflictViews:
         current = await self._s.contents.kept_text(found.sides.current) if here and contents else None
         reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
-        return await self._with_content(info, conflict, room, widest) if readable and contents else info
+        return await self._with_content(caller, info, conflict, room, widest) if readable and contents else info
 
     async def _with_content(
-        self, info: ConflictInfo, conflict: Conflict, room: AnswerSpace, widest: int | None
+        self, caller: Caller, info: ConflictInfo, conflict: Conflict, room: AnswerSpace, widest: int | None
     ) -> ConflictInfo:
         found = conflict.found
         base = await self._s.contents.kept_text(found.sides.base)
         proposed = await _unless_costly(self._diffs.proposed(conflict))
-        diff, cut = await self._diffs.of_conflict(conflict, room=room, widest=widest)
-        review_diff, review_cut = await self._review_diff(conflict, room, widest)
+        shows = Shows.readable(self._s, caller)
+        diff, cut = await self._diffs.of_conflict(conflict, shows, room=room, widest=widest)
+        review_diff, review_cut = await self._review_diff(conflict, shows, room, widest)
         if diff is None and widest is None:  # binary, or too costly to compare
             change = PathChange(found.path, found.sides.current, found.sides.proposed, mode=found.mode)
             (diff, _), cut = await self._whole.file(change, found.sides.current), ""
@@ -212,7 +213,7 @@ class ConflictViews:
             hint=failure.hint if failure is not None else "",
         )
 
-    async def _review_diff(self, conflict: Conflict, room: AnswerSpace, widest: int | None) -> ShownDiff:
+    async def _review_diff(self, conflict: Conflict, shows: Shows, room: AnswerSpace, widest: int | None) -> ShownDiff:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
         if review is None or review.state != "answered" or review.proposal is None:
@@ -220,7 +221,10 @@ class ConflictViews:
         current, proposed = await side(self._s.contents, review.current), await side(self._s.contents, review.proposal)
         if current is None or proposed is None:
             return ShownDiff(None)
-        return await self._diffs.between(conflict.found.path, current, proposed, room=room, widest=widest)
+        path = conflict.found.path
+        before = await shows.text(path, review.current, current)
+        after = await shows.text(path, review.proposal, proposed)
+        return await self._diffs.between(path, before, after, room=room, widest=widest)
 
 
 async def _unless_costly(text: Awaitable[T]) -> T | None:

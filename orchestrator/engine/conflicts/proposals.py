@@ -23,6 +23,7 @@ from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import LineMerge, Merged
 from orchestrator.engine.caller import REVIEWER, Call, Caller, ChangeRequest
+from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.open_conflicts import answer_of, side, sides_of
 from orchestrator.engine.services import Services
@@ -135,7 +136,8 @@ class Proposals:
             if self._s.state.pending.open_conflict(seq) is None:
                 raise ConflictClosed(self._s.state.pending.conflict(seq) or conflict)
             await self._s.notes.append(origin, *closing)
-        return await self._pipeline.answers.of(seq)
+        decided = Shows(self._s.redaction, wanted.caller, lambda _: True)  # it was shown to who decided on it
+        return await self._pipeline.answers.of(seq, decided)
 
     async def accept(
         self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool, because: str = ""

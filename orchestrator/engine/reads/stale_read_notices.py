@@ -14,7 +14,7 @@ from orchestrator.api import results as r
 from orchestrator.api import session_operations as n
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.content import LineRange
-from orchestrator.core.decisions.stale_regions import Piece
+from orchestrator.core.decisions.stale_regions import Lines, Piece
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
@@ -83,7 +83,7 @@ class StaleReadNotifier:
             path, view = left[0]
             found = await self._sets.stale(caller.session, path, view, news_only=True)
             if found is not None and self._may_see(caller, path, view):
-                notice = self._notice(caller, found, with_diff=True)
+                notice = await self._notice(caller, found, with_diff=True)
                 if not room.first([_cost(notice)], least=0):
                     if notices:
                         break
@@ -108,7 +108,7 @@ class StaleReadNotifier:
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(caller.session, path, view)
             if stale is not None and self._may_see(caller, path, view):
-                found.append(self._notice(caller, stale, with_diff=False))
+                found.append(await self._notice(caller, stale, with_diff=False))
         return tuple(found)
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
@@ -141,14 +141,14 @@ class StaleReadNotifier:
             total=len(readers),
         )
 
-    def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
+    async def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
         moved = found.view.moved_from
         kind: Literal["changed", "deleted", "moved"] = (
             "deleted" if found.present is None else "moved" if moved is not None else "changed"
         )
         readable = self._s.permissions.readable(caller, found.path)
         diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
-        shown = self._s.redaction.text(caller, diff, found.path)
+        shown = _diff(await self._without_secrets(caller, found))[0] if diff else ""
         return r.Notice(
             path=found.path,
             kind=kind,
@@ -161,6 +161,15 @@ class StaleReadNotifier:
             diff=shown or None,
             diff_truncated=cut or shown != diff,
         )
+
+    async def _without_secrets(self, caller: Caller, found: Stale) -> Stale:
+        """The same with texts as the caller is shown them: a few lines of a key do not tell what they are."""
+        texts = {at: await self._shown_lines(caller, found, lines) for at, lines in found.texts.items()}
+        present = await self._shown_lines(caller, found, found.present or ())
+        return msgspec.structs.replace(found, texts=texts, present=present)
+
+    async def _shown_lines(self, caller: Caller, found: Stale, lines: Lines) -> Lines:
+        return tuple((await self._s.redaction.of_lines(caller, found.path, lines)).over(lines))
 
     def _may_see(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""

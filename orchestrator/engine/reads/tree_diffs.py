@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from anyio import to_thread
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -25,6 +25,7 @@ from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
+from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.unified_diff import FilePatch, FileState, file_patch
 from orchestrator.engine.access import ContentAccess
@@ -166,7 +167,7 @@ class TreeDiffs:
         if access is None:
             return "policy"
         try:
-            old, new = await self._state(access, item.old), await self._state(access, item.new)
+            (old, _), (new, hidden) = await self._state(access, item.old), await self._state(access, item.new)
         except (Denied, ApprovalRequired):
             return "policy"
         except VersionNotKept:
@@ -179,22 +180,26 @@ class TreeDiffs:
                 patch = await self._s.workers.run(work)
             except TextTooCostly:
                 return "too_large"
-        if patch.goes_on is not None:
-            return patch
-        if len(patch.text) <= OFF_LOOP_BYTES:
-            return self._s.redaction.patch(caller, item.path, patch)
-        return await to_thread.run_sync(partial(self._s.redaction.patch, caller, item.path, patch))
+        seen = tuple(part for span in patch.shown for part in hidden.without(span))
+        return msgspec.structs.replace(patch, shown=seen) if hidden.lines else patch
 
-    async def _state(self, access: ContentAccess, row: VersionRow | None) -> FileState | None:
+    async def _state(self, access: ContentAccess, row: VersionRow | None) -> tuple[FileState | None, Hidden]:
+        """A file as the caller is shown it, and what of it is hidden."""
         if row is None:
-            return None
+            return None, NOTHING_HIDDEN
         try:
             digest, data = await self._s.past.content(access, row)
         except VersionNotKept:
             digest, data = await self._s.past.content(access, await self._looked_at(access, row))
         known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
-        return FileState(row.path, data, mode, known.written, known.like)
+        state = FileState(row.path, data, mode, known.written, known.like)
+        document = await self._s.contents.text(digest, data) if self._s.redaction.level(access.caller) else None
+        if document is None:
+            return state, NOTHING_HIDDEN
+        shown = await self._s.redaction.shown(access.caller, row.path, digest, document)
+        hides = shown.document if shown.hidden.lines else None
+        return msgspec.structs.replace(state, shown=hides), shown.hidden
 
     async def _looked_at(self, access: ContentAccess, row: VersionRow) -> VersionRow:
         """A version after a look at the disk, which keeps its content if it is still there."""
