@@ -102,3 +102,38 @@ async def test_in_no_conflict_notice_or_diff(large: RunningDaemon, alice: FileAc
         assert BODY[12][::-1][:30] not in answer
     async with large.client() as person:
         assert BODY[13] in (await person.get_diff("k.txt", from_="@1")).diff
+
+
+@pytest.mark.parametrize("shape", ["{}", *SHAPES.values()], ids=["plain", *SHAPES])
+async def test_in_no_part_of_a_line_of_a_large_file(large: RunningDaemon, alice: FileAccess, shape: str) -> None:
+    (large.workspace / "app.log").write_text(text(shape) + "filler\n" * 100_000)
+    for number in range(len(HEAD) + 1, LAST + 1):
+        for column in (1, 6, 20):
+            part = await alice.read_file("app.log", start=number, column=column)
+            assert parts_of_key(part.text) == []
+            assert part.redactions
+    assert (await alice.read_file("app.log", start=LAST + 1, column=2)).text.endswith("ail 1\n")
+
+
+LONG_BODY = [f"{n:02}{LONG[n % 50 :]}{LONG}"[:64] for n in range(48)]
+IN_ONE_LINE = "\\n".join(["-----BEGIN RSA PRIVATE " + "KEY-----", *LONG_BODY, "-----END RSA PRIVATE " + "KEY-----"])
+
+
+def parts_of_long_key(said: str) -> list[str]:
+    return [line for line in LONG_BODY if line[:30] in said or line[34:] in said]
+
+
+@pytest.mark.parametrize("before", [0, 3_000, 70_000, 1_048_576 - 1_700, 1_048_576 - 3_300], ids="behind {}".format)
+async def test_in_no_part_of_a_long_line(large: RunningDaemon, alice: FileAccess, before: int) -> None:
+    head, pad = "é y " * (before // 5), "z " * 200_000
+    (large.workspace / "k.json").write_text(f'{{"a": "{head}","key":"{IN_ONE_LINE}","pad":"{pad}"}}\n')
+    at = len(head) + 16
+    said = [(await alice.read_file("k.json", start=-1, column=at + n)).text for n in range(1, 7_000, 300)]
+    for pattern in ("END RSA", "pad", "z z z", LONG_BODY[40][:20], LONG_BODY[10][-20:], "key"):
+        for mode in ("exact", "regex", "fuzzy"):
+            said.append(await shown(alice, "search_content", pattern=pattern, path="k.json", mode=mode))
+            said.append(await shown(alice, "search_content", pattern=pattern, mode=mode))
+    said.append(await shown(alice, "search_content", pattern=r"KEY-----.\Sn?", path="k.json", mode="regex"))
+    for answer in said:
+        assert parts_of_long_key(answer) == []
+    assert '"pad":"z z' in (await alice.search_content("pad", path="k.json")).hits[0].text

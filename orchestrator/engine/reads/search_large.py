@@ -16,10 +16,11 @@ from anyio import to_thread
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import BinaryFile, ChangedWhileRead, TextTooCostly
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
+from orchestrator.core.shown_text import COVER, NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import MAX_LINE
 from orchestrator.core.text.charsets import MARKS, Encoding, codec_of
-from orchestrator.core.text.line_index import after_ends
+from orchestrator.core.text.line_index import BEYOND_BYTES, after_ends
+from orchestrator.core.text.long_lines import NEAR
 from orchestrator.core.text.search import Found, Match, Matcher, NotAll, Pattern, Spot
 from orchestrator.core.text.secrets import MOST_KEY_LINES
 from orchestrator.core.text.sweep_expressions import RETURN
@@ -60,12 +61,16 @@ class Place(NamedTuple):
 
 
 class Spotted(NamedTuple):
-    """A match: where its first line begins (or what of it was read) and its last ends, the lines, its place in them."""
+    """A match: where its first line begins (or what of it was read) and its last ends, the lines, its place in them.
+
+    Of a long line a part, and before and after that what is looked through for secrets as well.
+    """
 
     begin: int
     end: int
     lines: tuple[str, ...]
     spot: Spot
+    part: slice = slice(None)
 
 
 class LargeSearch:
@@ -101,7 +106,7 @@ class LargeSearch:
             numbers = await self._large.numbers(path, version, [one.begin for one in spotted], after, most)
             hits, hidden = list[Match](), NOTHING_HIDDEN
             for at, number in numbers:
-                match, its = await self._shown(caller, path, version, number, spotted[at], context_lines)
+                match, its = await self._shown(caller, path, version, number, spotted[at], context_lines, pieces, known)
                 hits.append(match)
                 hidden = Hidden({**hidden.lines, **its.lines}, (*hidden.found, *its.found))
             _check(path, version, pieces.stat_now().signature)
@@ -179,7 +184,15 @@ class LargeSearch:
         return offsets
 
     async def _shown(
-        self, caller: Caller, path: WorkspacePath, version: Signature, number: int, one: Spotted, context: int
+        self,
+        caller: Caller,
+        path: WorkspacePath,
+        version: Signature,
+        number: int,
+        one: Spotted,
+        context: int,
+        pieces: FilePieces,
+        known: Known,
     ) -> tuple[Match, Hidden]:
         """A match with what is around it, as the caller is shown it."""
         level = self._s.redaction.level(caller)
@@ -193,17 +206,29 @@ class LargeSearch:
         at = number - passage.first
         lines[at : at + rows] = one.lines  # a long one as a part around the match
         hidden = (await self._s.redaction.of_lines(caller, path, lines)).moved(passage.first - 1)
-        begin = first - passage.first
+        begin, text = first - passage.first, one.lines[0]
+        above = "" if level is None else await to_thread.run_sync(_above, pieces, one.begin, known.index.encoding)
+        if level is not None and (above or one.part != slice(None)):
+            cut = bool(above) or one.part.start == NEAR
+            its = await self._s.redaction.of_lines(caller, path, [above + text], begun=cut)
+            rest = {line: shown for line, shown in hidden.lines.items() if line != number}
+            if its.found:
+                text = self._s.redaction.covered(caller, above + text, its)[len(above) :]
+                hidden = Hidden({**hidden.lines, number: text}, hidden.found)
+            elif number in hidden.lines:  # of a key that has lines above or below it
+                text = COVER * len(text)
+        else:
+            rest = hidden.lines
         match = Match(
             number,
-            "\n".join(one.lines),
+            "\n".join((text[one.part], *one.lines[1:])),
             one.spot.spans,
             tuple(lines[begin:at]),
             tuple(lines[at + rows : at + rows + context]),
             rows,
             one.spot.score,
         )
-        found = self._s.redaction.matches(hidden, Found((match,), 1, 0))
+        found = self._s.redaction.matches(hidden._replace(lines=rest), Found((match,), 1, 0))
         return found.hits[0], hidden
 
 
@@ -232,19 +257,33 @@ def matched(
         for spot in spots:
             if starts[spot.line] >= end:
                 break
-            rows, moved = _around(lines[spot.line : spot.line + spot.rows], spot)
-            found.append(Spotted(starts[spot.line], starts[spot.line + spot.rows], rows, moved))
+            last = spot.line + spot.rows
+            found.append(_around(starts[spot.line], starts[last], lines[spot.line : last], spot))
     return found, partial_
 
 
-def _around(lines: Sequence[str], spot: Spot) -> tuple[tuple[str, ...], Spot]:
-    """The lines of a match; one that is long as a part around it."""
+def _around(begin: int, end: int, lines: Sequence[str], spot: Spot) -> Spotted:
+    """A match with its lines; one that is long as a part around it."""
     if len(lines) != 1 or len(lines[0]) <= 4 * MAX_LINE:
-        return tuple(lines), spot
+        return Spotted(begin, end, tuple(lines), spot)
     first = max(0, (spot.spans[0][0] if spot.spans else 0) - MAX_LINE)
-    text = lines[0][first : first + 4 * MAX_LINE]
-    spans = tuple((a - first, min(b - first, len(text))) for a, b in spot.spans if a - first < len(text))
-    return (text,), spot._replace(spans=spans)
+    size = min(len(lines[0]) - first, 4 * MAX_LINE)
+    spans = tuple((a - first, min(b - first, size)) for a, b in spot.spans if a - first < size)
+    lead = min(first, NEAR)
+    text = lines[0][first - lead : first + size + NEAR]
+    return Spotted(begin, end, (text,), spot._replace(spans=spans), slice(lead, lead + size))
+
+
+def _above(pieces: FilePieces, at: int, encoding: Encoding) -> str:
+    """Of a line that is read from an offset on the characters right before that; none where it begins there."""
+    codec, wide = codec_of(encoding), encoding in ("utf-16-le", "utf-16-be")
+    for most in (BEYOND_BYTES, NEAR * (2 if wide else 1)):  # most often it begins there
+        begin = max(0, at - most)
+        raw = pieces.read(begin, at - begin)
+        text = raw[0 if wide else _character(raw, 0) :].decode(codec, "replace")
+        if not text or text[-1] in "\r\n":
+            return ""
+    return text[max(text.rfind("\n"), text.rfind("\r")) + 1 :]
 
 
 def _apart(spotted: list[Spotted]) -> list[Spotted]:

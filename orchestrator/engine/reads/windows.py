@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.core.content import LargeContent, Signature
 from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
@@ -161,6 +162,9 @@ class Windows:
         found = await self._large.passage(asked.path, version, wanted)
         text, ends = found.lines[0], not found.goes_on
         hidden = await self._redaction.of_lines(caller, asked.path, [text], begun=column - near > 1)
+        if self._redaction.level(caller) is not None:
+            keys = await self._keys(caller, asked.path, version, found.first, column - near - 1, len(text))
+            hidden = Hidden(hidden.lines or ({1: text} if keys else {}), (*hidden.found, *keys))
         shown = self._redaction.covered(caller, text, hidden)
         if len(text) <= near and column > 1:
             raise ParameterInvalid("column", f"{column} is after the end of line {asked.start} of {asked.path}")
@@ -178,6 +182,20 @@ class Windows:
         return msgspec.structs.replace(
             part, column=column, line_goes_on=part.line_goes_on or not ends or len(text) > near + most
         )
+
+    async def _keys(
+        self, caller: Caller, path: WorkspacePath, version: Signature, line: int, first: int, length: int
+    ) -> list[HiddenSecret]:
+        """What of a part of a line, of characters from `first` on, is of a key that has lines above or below it."""
+        around = await self._large.passage(path, version, Wanted(line, 1, MAX_LINE, around=MOST_KEY_LINES))
+        hidden = await self._redaction.of_lines(caller, path, around.lines)
+        more = NEAR if around.lead in around.beyond else 0  # of a long line its beginning alone is looked at
+        spans = ((it, it.start - first, it.end + more - first) for it in hidden.found if it.line == around.lead + 1)
+        return [
+            msgspec.structs.replace(it, line=1, start=max(0, start), end=min(end, length))
+            for it, start, end in spans
+            if start < length and end > 0
+        ]
 
 
 def _last(asked: Asked, found: Passage) -> int | None:
