@@ -73,7 +73,7 @@ class Changes(r.Result, frozen=True, kw_only=True):
     head: str  # all up to here is in this answer; go on from it
     more: bool = False  # whether more follows already
     next: str | None = None  # with `more`: the call that goes on, which may be within one change of many paths
-    left_out: int = 0  # paths that the caller may not list
+    left_out: int = 0  # paths that take a person's yes to be listed
 
 
 BLAME = Operation(

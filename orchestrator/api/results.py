@@ -204,7 +204,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     files: tuple[FileHits, ...] = ()  # with files_only, instead of hits
     total: int  # matching lines in all files searched
     files_searched: int
-    files_left_out: int  # kept out by policy
+    files_left_out: int  # kept out by policy, which lets the caller know of them
     truncated: bool = False
     partial: bool = False  # not all was searched (too large, changed meanwhile, too many places to look at)
     cursor: str | None = None

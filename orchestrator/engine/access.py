@@ -223,6 +223,10 @@ class AccessGate:
         verdict = self._permissions.verdict(caller, "list", path)
         return isinstance(verdict, NeedApproval) and not self.lists(caller, path)
 
+    def may_be_counted(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether an answer that leaves a path out may say so: a count of what a glob names tells of its name."""
+        return not isinstance(self._permissions.verdict(caller, "list", path), Deny)
+
     def refuse_unlisted(self, caller: Caller, paths: Iterable[WorkspacePath], what: str) -> None:
         """Of what the caller did not name itself. Raises Denied, without the names."""
         hidden = sum(not self.lists(caller, path) for path in paths)

@@ -70,7 +70,10 @@ class Source(Protocol):
     async def files(
         self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
     ) -> tuple[list[WorkspacePath], int]:
-        """The files below a directory that the caller may search, and how many more policy keeps out."""
+        """The files below a directory that the caller may search, and how many more policy keeps out.
+
+        Of these none whose names are kept from it.
+        """
 
     async def fitting(self, matcher: Matcher, paths: list[WorkspacePath]) -> list[WorkspacePath]:
         """Those that may match."""
@@ -191,8 +194,9 @@ class Past:
 def _allowed(
     services: Services, caller: Caller, start: WorkspacePath, wanted: Globs | None, paths: list[WorkspacePath]
 ) -> tuple[list[WorkspacePath], int]:
-    """Those of the paths that fit and that the caller may search, and how many more policy keeps out."""
+    """Those of the paths that fit and that the caller may search, and how many more it may know of."""
     if wanted is not None:
         paths = [path for path in paths if wanted.match(below(start, path))]
     allowed = services.access.contents_of(caller, paths, SHOWN_OF_MANY)
-    return allowed, len(paths) - len(allowed)
+    left_out = set(paths).difference(allowed) if len(allowed) < len(paths) else ()
+    return allowed, sum(services.access.may_be_counted(caller, path) for path in left_out)

@@ -143,7 +143,7 @@ class TimeTravel:
                 if number < skip or change.directory or (globs is not None and not globs.match(change.path)):
                     continue
                 if not self._s.access.lists(caller, change.path):
-                    left_out += 1
+                    left_out += self._s.access.may_be_counted(caller, change.path)
                     continue
                 row = self._row(caller, recorded, change)
                 cost = json_size(row)
