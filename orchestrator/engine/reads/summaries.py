@@ -109,7 +109,8 @@ class Summarizer:
         caller, document = access.caller, found.document
         if caller.is_person:  # what a plugin is given may go to a model
             caller = self._s.permissions.author(None, None)
-        text = (await self._s.redaction.document(caller, access.path, found.shown.digest, document)).text
+        shown = await self._s.redaction.shown(caller, access.path, found.shown.digest, document)
+        text = shown.document.text
         if len(text) > MOST_GIVEN:
             return PluginSummary(failures=(f"plugins are given no text of over {MOST_GIVEN} characters",))
         given = digest_of(text.encode("utf-8", "surrogatepass"))

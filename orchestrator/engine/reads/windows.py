@@ -184,7 +184,13 @@ class Windows:
         )
 
     async def _keys(
-        self, caller: Caller, path: WorkspacePath, version: Signature, line: int, first: int, length: int
+        self,
+        caller: Caller,
+        path: WorkspacePath,
+        version: Signature | LargeContent,
+        line: int,
+        first: int,
+        length: int,
     ) -> list[HiddenSecret]:
         """What of a part of a line, of characters from `first` on, is of a key that has lines above or below it."""
         around = await self._large.passage(path, version, Wanted(line, 1, MAX_LINE, around=MOST_KEY_LINES))
