@@ -68,6 +68,7 @@ async def _daemon(lay_out: Callable[[Path], object]) -> AsyncIterator[tuple[Runn
 
 def _lay_out_log(size: int, folder: Path) -> None:
     write_log(folder / "app.log", size)
+    os.sync()  # a page that is not on the disk yet counts as changed by whoever maps it
 
 
 async def _of_log(setting: Setting) -> Rows:
