@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -33,6 +34,10 @@ LONGEST = 2000
 
 MOST = 50
 """Entries of a list."""
+
+
+Fits = Callable[[Any], None]
+"""Raises AnswerTooLarge for an answer that its client would not get: what that shows does not count as seen."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +92,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     started_us: int | None = None  # by the clock's ticks, at its arrival
     room: AnswerSpace = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
     held: list[HeldNote] | None = None  # takes what it showed, in place of the journal
+    fits: Fits | None = None
     details: CallDetails = CallDetails(operation="")
     """What the journal keeps of the call itself; made of the others."""
 
@@ -94,6 +100,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         name, arguments = self.operation.name, arguments_of(self.params)
         details = CallDetails(operation=name, arguments=arguments, started_us=self.started_us)
         msgspec.structs.force_setattr(self, "details", details)
+
+    def released(self) -> list[HeldNote]:
+        """What was held. From here on the journal takes what it shows."""
+        held = self.held or []
+        msgspec.structs.force_setattr(self, "held", None)
+        return held
 
     @property
     def request_id(self) -> str | None:

@@ -16,6 +16,7 @@ from orchestrator.api.results import ChangeAnswer, Result
 from orchestrator.api.session_operations import TaskAnswer
 from orchestrator.core.errors import (
     Aborted,
+    AnswerTooLarge,
     ApprovalRequired,
     ApproverError,
     CallerError,
@@ -30,7 +31,7 @@ from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, show
-from orchestrator.engine.caller import Call, Caller, HeldNote
+from orchestrator.engine.caller import Call, Caller, Fits, HeldNote
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.facts import RenameTracker
@@ -106,12 +107,23 @@ class CallService:
                 if not call.operation.writes:  # who may not call any more is shown nothing for which it waited
                     self._s.permissions.check_open(caller)
                 result = self._s.redaction.answer(caller, result)
+                if call.fits is not None:
+                    await self._check_fits(caller, call, call.fits, result)
                 await self._shown.note(caller, call, result)
         except (CallerError, ApproverError) as error:
             if not error.journalled:
                 await self.note_refusal(caller, call, error)
             raise
         return result
+
+    async def _check_fits(self, caller: Caller, call: Call, fits: Fits, result: Result) -> None:
+        """What it shows is noted once it is sure to go out. Raises AnswerTooLarge; a change is made all the same."""
+        try:
+            fits(result)
+        except AnswerTooLarge as error:
+            await self.refuse(caller, call.operation.name, error, call)
+            raise
+        await self.release(call.released())
 
     async def _handle(self, caller: Caller, call: Call) -> Result:
         await self._s.limits.admit(caller, call)

@@ -19,7 +19,7 @@ from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError, Unauthorised
 from orchestrator.core.system_errors import leaves, refusal_in
 from orchestrator.core.text.answer_space import PROGRAM, UNBOUNDED, AnswerSpace
-from orchestrator.engine.caller import Call, Caller, HeldNote
+from orchestrator.engine.caller import Call, Caller, Fits, HeldNote
 from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -146,6 +146,7 @@ class Dispatcher:
         lines: LineStream | None = None,
         room: AnswerSpace = UNBOUNDED,
         held: list[HeldNote] | None = None,
+        fits: Fits | None = None,
     ) -> tuple[Any, tuple[Notice, ...]]:
         """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
@@ -156,10 +157,10 @@ class Dispatcher:
         known = BY_NAME.get(request.method)
         async with _forgotten(), self._turn(caller, request, lines):
             if held is not None or (known is not None and known.operator_only):
-                return await self.run(caller, request, room, held), ()
+                return await self.run(caller, request, room, held, fits), ()
             own, most, due = self.parts(caller, room)
             try:
-                result = await self.run(caller, request, own)
+                result = await self.run(caller, request, own, fits=fits)
             except Unauthorised:
                 raise  # and is told of nothing
             except OrchestratorError as error:
@@ -200,6 +201,7 @@ class Dispatcher:
         request: Request,
         room: AnswerSpace = UNBOUNDED,
         held: list[HeldNote] | None = None,
+        fits: Fits | None = None,
     ) -> Any:
         """Read and call. Raises OrchestratorError only, and what it raises is in the journal."""
         name, call = request.method, None
@@ -213,7 +215,8 @@ class Dispatcher:
                 client_call_id=request.call_id,
                 started_us=started_us,
                 room=room,
-                held=held,
+                held=held if fits is None or operation.writes else [],
+                fits=fits,
             )
             return await self._engine.calls.answer(caller, call)
         except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know

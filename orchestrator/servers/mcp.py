@@ -154,12 +154,18 @@ class McpHandlers:
                 ask=lambda request, plain: self._elicitor.answer(context, params, caller, request, plain, client.gone),
             )
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
+        own, _, _ = self._dispatcher.parts(caller, room)
+
+        def fits(result: Any) -> None:
+            _check(name, _answered(result, (), own, most, structured=preamble.structured), own)
+
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
                 raise UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
-            respond = partial(self._dispatcher.respond, caller, lines=client.lines, room=room.at_most(most))
+            most_room = room.at_most(most)
+            respond = partial(self._dispatcher.respond, caller, lines=client.lines, room=most_room, fits=fits)
             answered = await self._elicitor.answer(context, params, caller, request, respond, client.gone)
         except OrchestratorError as error:
             if not error.journalled:
@@ -169,13 +175,20 @@ class McpHandlers:
             return answered
         answer, notices = answered
         result = _answered(answer, notices, room, most, structured=preamble.structured)
-        texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
-        typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
-        if typed > room.bytes or not room.holds(*texts):
-            too_large = AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes)
-            await self._dispatcher.refuse(caller, name, too_large)
-            return _refused(too_large, room)
+        try:
+            _check(name, result, room)
+        except AnswerTooLarge as error:  # with its notices
+            await self._dispatcher.refuse(caller, name, error)
+            return _refused(error, room)
         return result
+
+
+def _check(name: str, result: types.CallToolResult, room: AnswerSpace) -> None:
+    """Raises AnswerTooLarge."""
+    texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
+    typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
+    if typed > room.bytes or not room.holds(*texts):
+        raise AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes)
 
 
 def _reviews(caller: Caller) -> bool:

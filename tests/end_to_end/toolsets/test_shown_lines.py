@@ -132,3 +132,27 @@ async def _read(client: Client, path: Path) -> str:
     result = await client.call_tool("read_text_file", {"path": str(path)})
     assert not result.is_error
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+async def test_a_change_that_was_made_by_an_earlier_call(place: Place, log: Path) -> None:
+    """Sent again it is answered with its diff, which the tool does not show."""
+    path = {"absolute_file_path": str(log)}
+    async with place.client("alice", "--toolset", "largefile") as client:
+        change = [{"search": "line 30", "replace": "thirty"}]
+        made = said(await client.call_tool("edit_content", {**path, "changes": change, "preview": False}))
+        before = seen(place)
+        revert = {**path, "backup_id": made["backup_created"], "request_id": "back"}
+        for _ in range(2):
+            said(await client.call_tool("revert_edit", revert))
+    assert seen(place) == before
+
+
+async def test_an_answer_of_a_core_tool_that_is_too_large_showed_nothing(place: Place) -> None:
+    """The path stands in the answer, and leaves no room for the lines."""
+    name = "/".join(["a" * 200] * 18)
+    (place.workspace / name).mkdir(parents=True)
+    (place.workspace / name / "b").write_text("one\ntwo\n")
+    async with place.client("alice", "--max-answer-bytes", "4000") as client:
+        result = await client.call_tool("read_file", {"path": f"{name}/b"})
+        assert "answer_too_large" in refused(result)
+    assert seen(place) == {}
