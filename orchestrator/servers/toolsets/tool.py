@@ -112,7 +112,7 @@ class Calls:
         """
         path = os.path.normpath(os.path.join(self.root, os.path.expanduser(raw)))  # noqa: PTH111, PTH118  # words only
         if path != self.root and not path.startswith(self.root.rstrip("/") + "/"):
-            raise PathAbsolute(path, f"{escaped(path)} is outside of {self.root}")
+            raise PathAbsolute(path, f"it is outside of {self.root}")
         return path
 
     def shown(self, path: str) -> str:
