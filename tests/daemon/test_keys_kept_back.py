@@ -74,6 +74,16 @@ async def test_in_no_refusal_of_an_edit(large: RunningDaemon, alice: FileAccess,
     assert parts_of_key(said) == []
 
 
+async def test_in_no_refusal_of_an_edit_of_a_large_file(large: RunningDaemon, alice: FileAccess) -> None:
+    (large.workspace / "app.log").write_text(text("{}") + "filler\n" * 100_000)
+    for line in (8, 20, 30, LAST, LAST + 1):
+        change = LineReplacement(start=line, end=line, expect="zz", replace="q")
+        said = await shown(alice, "edit_file", path="app.log", changes=[change])
+        assert "expect_mismatch" in said
+        assert "as it is now" in said
+        assert parts_of_key(said) == []
+
+
 @pytest.mark.parametrize("shape", ["{}", *SHAPES.values()], ids=["plain", *SHAPES])
 async def test_in_no_conflict_notice_or_diff(large: RunningDaemon, alice: FileAccess, shape: str) -> None:
     file = large.workspace / "k.txt"
