@@ -147,3 +147,16 @@ async def test_in_no_part_of_a_long_line(large: RunningDaemon, alice: FileAccess
     for answer in said:
         assert parts_of_long_key(answer) == []
     assert '"pad":"z z' in (await alice.search_content("pad", path="k.json")).hits[0].text
+
+
+async def test_of_a_key_that_others_bring_one_line_does_not_tell(large: RunningDaemon, alice: FileAccess) -> None:
+    file = large.workspace / "k.txt"
+    file.write_text(f"{KEY[0]}\npaste here\n\nrest\n")
+    read = await alice.read_file("k.txt")
+    assert "paste here" in read.text
+    file.write_text(f"{KEY[0]}\n{BODY[5]}\n\nrest\n")
+    tree = await alice.get_diff(from_=read.version_id or "", to="working", context_lines=0)
+    assert "-paste here" in tree.diff
+    assert parts_of_key(repr(tree)) == []
+    async with large.client() as person:
+        assert BODY[5] in (await person.get_diff(from_=read.version_id or "", context_lines=0)).diff
