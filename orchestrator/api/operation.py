@@ -69,6 +69,7 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
     operator_only: bool = False  # socket and CLI only, never a tool
+    tool: bool = True  # MCP offers it; False: agents call it on the socket, as its parts are tools already
     opens_session: bool = True  # a person's opens with it; False: it only looks something up, and shows no lines
     reviewers: bool = False  # of an operator's: agents of class review may call it, where policy lets them
     inline: bool = False  # short: answered before the next line of its connection is read

@@ -259,12 +259,7 @@ OPERATIONS: tuple[AnyOperation, ...] = tuple(
 
 BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in OPERATIONS}
 
-PLANNED: frozenset[str] = frozenset(
-    (
-        "read_content",
-        "run_command",
-    )
-)
+PLANNED: frozenset[str] = frozenset(("run_command",))
 """In the contract, not in this version: a call answers `not_available`."""
 
 
@@ -273,7 +268,7 @@ def toolset(name: OwnToolset, *, reviewer: bool = False) -> tuple[AnyOperation, 
 
     `reviewer`: with what people do and agents of class review may do too.
     """
-    offered = (op for op in OPERATIONS if not op.operator_only or (reviewer and op.reviewers))
+    offered = (op for op in OPERATIONS if op.tool and (not op.operator_only or (reviewer and op.reviewers)))
     return tuple(op for op in offered if op.core or name == "full")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -38,6 +38,23 @@ class ReadEnclosing(p.Params, frozen=True):
     line: Annotated[p.Count, Meta(description="A line in it, 1-based.")]
     depth: Annotated[p.Count, Meta(description="1: the innermost; 2: what is around that.")] = 1
     context_lines: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
+    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+
+
+class ReadContent(p.Params, frozen=True):
+    path: p.PathText
+    mode: Annotated[
+        Literal["lines", "semantic", "tail", "head", "enclosing"],
+        Meta(description="lines: from there on; semantic: the function or class around it; enclosing: by depth."),
+    ] = "lines"
+    line: Annotated[p.Count | None, Meta(description="Where, 1-based; default for lines: 1.")] = None
+    pattern: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=p.PATTERN_CHARACTERS)] | None,
+        Meta(description="Instead of line: where this text occurs first."),
+    ] = None
+    limit: Annotated[int, Meta(description="Most lines; a function or class is shown whole.", ge=1, le=5000)] = 100
+    depth: Annotated[p.Count, Meta(description="enclosing: 1 is the innermost, 2 what is around that.")] = 1
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
 
@@ -132,6 +149,17 @@ READ_ENCLOSING = Operation(
     shape="text",
     raises=(*READS, e.BinaryFile),
     command="around",
+)
+
+READ_CONTENT = Operation(
+    "read_content",
+    ReadContent,
+    r.FileText,
+    "Read the lines from a line or text on, the symbol around it, or either end of a file.",
+    shape="text",
+    raises=(*READS, e.BinaryFile, e.LinesNotCounted, e.SearchNotFound, e.TextTooCostly),
+    tool=False,
+    command="read",
 )
 
 

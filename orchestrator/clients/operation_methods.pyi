@@ -401,6 +401,29 @@ class OperationMethods:
         line_numbers: Number the lines.
         """
 
+    async def read_content(
+        self,
+        path: str,
+        mode: Literal["lines", "semantic", "tail", "head", "enclosing"] = "lines",
+        line: int | None = None,
+        pattern: str | None = None,
+        limit: int = 100,
+        depth: int = 1,
+        max_tokens: int = 8000,
+        line_numbers: bool = True,
+    ) -> orchestrator.api.results.FileText:
+        """Read the lines from a line or text on, the symbol around it, or either end of a file.
+
+        path: Relative path, e.g. 'src/app.py'.
+        mode: lines: from there on; semantic: the function or class around it; enclosing: by depth.
+        line: Where, 1-based; default for lines: 1.
+        pattern: Instead of line: where this text occurs first.
+        limit: Most lines; a function or class is shown whole.
+        depth: enclosing: 1 is the innermost, 2 what is around that.
+        max_tokens: Token budget.
+        line_numbers: Number the lines.
+        """
+
     async def related_files(
         self,
         path: str,

@@ -27,7 +27,7 @@ from orchestrator.api.journal_checks import (
 from orchestrator.api.journal_operations import JOURNAL_QUERY
 from orchestrator.api.relations import FIND_REFERENCES, RELATED_FILES
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
-from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL
+from orchestrator.api.structure import GET_OVERVIEW, READ_CONTENT, READ_ENCLOSING, READ_SYMBOL
 from orchestrator.api.tags import LIST_TAGS, TAG_FILE
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
@@ -60,6 +60,7 @@ from orchestrator.engine.names import Names
 from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
+from orchestrator.engine.reads.content_reads import ContentReader
 from orchestrator.engine.reads.directory_stats import DirectoryCounter
 from orchestrator.engine.reads.excerpts import Excerpter
 from orchestrator.engine.reads.file_facts import FactReader
@@ -187,6 +188,7 @@ class Engine:
             handled_by(FIND_REFERENCES, ReferenceFinder(services, observer, searcher).find_references),
             handled_by(READ_SYMBOL, symbols.read_symbol),
             handled_by(READ_ENCLOSING, symbols.read_enclosing),
+            handled_by(READ_CONTENT, ContentReader(reader, symbols, searcher).read_content),
             handled_by(READ_FILES, ManyReader(services, summarizer, self.facts, self._note_refusal).read_files),
             handled_by(GET_EXCERPT, excerpter.get_excerpt),
             handled_by(SUMMARIZE_FILE, summarizer.summarize_file),

@@ -124,6 +124,8 @@ def feed(ask: Asking) -> None:
             ask(operation, path=path)
         ask("read_symbol", path=path, symbol="a" * 200)
         ask("read_enclosing", path=path, line=1)
+        for mode in ("lines", "semantic", "tail", "head", "enclosing"):
+            ask("read_content", path=path, mode=mode, **({} if mode in ("tail", "head") else {"pattern": "e"}))
         ask("revert", change=applied["change"], preview=True)
         ask.names["change"] = applied["change"]
     ask("get_diff", **{"from": "@start"})

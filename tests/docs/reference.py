@@ -77,7 +77,7 @@ def operations_table(operations: Iterable[AnyOperation], *, people: bool = False
         parameters = ", ".join(f"`{_signature(field)}`" for field in _fields(operation.struct)) or "–"
         row = [f"`{operation.name}`", operation.summary, parameters, f"`{operation.result.__name__}`"]
         if not people:
-            row.append("core, full" if operation.core else "full")
+            row.append("core, full" if operation.core else "full" if operation.tool else "none (no tool)")
         rows.append(row)
     head = ["operation", "what it does", "parameters (default)", "answer"]
     return table(head if people else [*head, "toolset"], rows)

@@ -71,6 +71,8 @@ CASES = (
     Case("get_briefing", "ok"),
     Case("read_symbol", "ok", {"path": "a.py", "symbol": "f"}),
     Case("read_enclosing", "ok", {"path": "a.txt", "line": 2}),
+    Case("read_content", "ok", {"path": "a.txt", "pattern": "line 9"}),
+    Case("read_content", "ok", {"path": "a.py", "line": 1, "mode": "semantic"}),
     Case("related_files", "ok", {"path": "a.py"}),
     Case("find_references", "ok", {"symbol": "f"}),
     Case("edit_file", "preview", {"path": "a.txt", "changes": SEARCH, "preview": True}),

@@ -57,6 +57,7 @@ READS = [
     pytest.param("get_excerpt", {"path": PATH}, id="get_excerpt"),
     pytest.param("summarize_file", {"path": PATH}, id="summarize_file"),
     pytest.param("read_enclosing", {"path": PATH, "line": 2}, id="read_enclosing"),
+    pytest.param("read_content", {"path": PATH, "pattern": "line 7"}, id="read_content"),
     pytest.param("get_diff", {"path": PATH, "from_": "@0"}, id="get_diff"),
     pytest.param("search_content", {"pattern": "line 7", "path": PATH}, id="search_content"),
     pytest.param("blame", {"path": PATH}, id="blame"),

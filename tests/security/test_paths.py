@@ -29,6 +29,7 @@ READS: dict[str, Callable[[str], Params]] = {
     "summarize_file": lambda path: {"path": path},
     "read_symbol": lambda path: {"path": path, "symbol": "outside"},
     "read_enclosing": lambda path: {"path": path, "line": 1},
+    "read_content": lambda path: {"path": path, "pattern": "outside"},
 }
 WRITES: dict[str, Callable[[str], Params]] = {
     "write_file": lambda path: {"path": path, "content": "x\n", "mode": "append"},

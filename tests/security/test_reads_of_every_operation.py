@@ -55,6 +55,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "get_overview": [{"path": PATH}, {"path": PATH, "changed_since": "{first}"}, {"path": PATH, "symbol": "dear"}],
     "read_symbol": [{"path": PATH, "symbol": "dear"}],
     "read_enclosing": [{"path": PATH, "line": 2}],
+    "read_content": [{"path": PATH}, {"path": PATH, "pattern": "day", "mode": "semantic"}],
     "related_files": [{"path": PATH}],
     "read_files": [{"paths": [PATH]}, {"paths": [PATH, "a.txt"]}],
     "get_excerpt": [{"path": PATH}, {"path": PATH, "pattern": "day"}, {"path": PATH, "symbol": "dear"}],

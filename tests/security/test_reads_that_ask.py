@@ -40,6 +40,7 @@ TEXT = "dear diary\n"
         ("summarize_file", {"path": "asked.txt"}),
         ("read_symbol", {"path": "asked.txt", "symbol": "dear"}),
         ("read_enclosing", {"path": "asked.txt", "line": 1}),
+        ("read_content", {"path": "asked.txt", "pattern": "diary"}),
         ("search_content", {"pattern": "diary", "path": "asked.txt"}),
         ("get_diff", {"path": "asked.txt"}),
         ("get_diff", {"path": "asked.txt", "from_": "@0", "to": "working"}),

@@ -87,6 +87,8 @@ TABLE = [
     Row("get_overview", {**ONE, "changed_since": "{first}"}, "shows", "asks"),
     Row("read_symbol", {**ONE, "symbol": "dear diary quokka"}, "shows", "asks"),
     Row("read_enclosing", {**ONE, "line": 2}, "shows", "asks"),
+    Row("read_content", {**ONE, "mode": "tail"}, "shows", "asks"),
+    Row("read_content", {**ONE, "pattern": "day"}, "shows", "asks"),
     Row("related_files", ONE, "shows", "asks"),
     Row("read_files", {"paths": [PATH]}, "shows", "leaves out"),
     Row("get_excerpt", ONE, "shows", "asks"),

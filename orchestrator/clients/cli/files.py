@@ -14,7 +14,15 @@ from orchestrator.api import results as r
 from orchestrator.api.history import BLAME, Blame, BlameAnswer, BlamedLines
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, GET_DIFF, READ_FILE, SEARCH_CONTENT, WRITE_FILE
-from orchestrator.api.structure import GET_OVERVIEW, READ_ENCLOSING, READ_SYMBOL, ReadEnclosing, ReadSymbol
+from orchestrator.api.structure import (
+    GET_OVERVIEW,
+    READ_CONTENT,
+    READ_ENCLOSING,
+    READ_SYMBOL,
+    ReadContent,
+    ReadEnclosing,
+    ReadSymbol,
+)
 from orchestrator.api.tags import TAG_FILE, TagFile
 from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
@@ -67,6 +75,12 @@ def symbol(settings: Settings, params: ReadSymbol) -> int:
 def around(settings: Settings, params: ReadEnclosing) -> int:
     """Show the whole function, class or section around a line of a file."""
     return _shown(settings, READ_ENCLOSING, params)
+
+
+@command(READ_CONTENT, hide=_AS_TEXT)
+def read(settings: Settings, params: ReadContent) -> int:
+    """Show lines from a line or a text on, the symbol around it, or either end of a file."""
+    return _shown(settings, READ_CONTENT, params)
 
 
 def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int:

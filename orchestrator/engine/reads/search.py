@@ -35,6 +35,9 @@ OUTLINES_S = 1.0
 MOST_OUTLINED = 2 * 1024 * 1024
 """Bytes of a file whose symbols are named."""
 
+MOST_IN_SECRETS = 20
+"""Matches that are passed over where a text is to be found outside of secrets."""
+
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL)
 
 
@@ -88,6 +91,14 @@ class Searcher:
             hint=None if swept.total else _instead(params),
             warnings=tuple(page.warnings),
         )
+
+    async def first_line(self, caller: Caller, call: Call, path: str, pattern: str) -> int | None:
+        """Where a text occurs first in what a read of a file shows, outside of secrets; none of it counts as shown."""
+        params = p.SearchContent(pattern=pattern, path=path, context_lines=0, max_results=MOST_IN_SECRETS)
+        matcher, access = matcher_of(params), self._s.access.content(caller, call, self._s.paths.file(path))
+        page = Page(call.room.framed(), params, matcher.kind)
+        _, found, _ = await self._matches(self._present, access, matcher, params, page)
+        return next((hit.line for hit in found.hits if pattern in hit.text), None)
 
     async def sweep(  # a search of a tree, by its parts
         self,
