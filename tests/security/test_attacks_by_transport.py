@@ -198,6 +198,7 @@ def attack(
 ) -> None:
     """Every bad path through every call: an expected code, nothing of outside in any answer, and no file changed."""
     wrong, tried, refused, before = list[tuple[str, str, str | None]](), 0, 0, hostile.head()
+    away = caller.turned_away
     with hostile.untouched():
         for name, params in calls:
             for way in caller.ways(name):
@@ -214,6 +215,7 @@ def attack(
                     if code not in codes and (name not in or_else or code != or_else[name]):
                         wrong.append((way, path[:60], code))
     assert wrong == []
+    refused += caller.turned_away - away
     noted = hostile.refusals_since(before)
     assert (len(noted), SECRET in json.dumps(noted)) == (refused, False)
     assert hostile.head() - before >= tried > 0, "every call is an event"

@@ -32,7 +32,12 @@ def _answer(raw: bytes, result: dict[str, Any]) -> Answer:
     return Answer(raw, {"error": {"data": json.loads(result["content"][0]["text"])}})
 
 
-class _Mcp:
+class _Transport:
+    turned_away = 0
+    """Requests that were refused and noted before they were calls, and sent again."""
+
+
+class _Mcp(_Transport):
     def ways(self, operation: str) -> tuple[str, ...]:
         """How calls of an operation are named here."""
         return (operation,) if operation in _TOOLS else ()
@@ -54,6 +59,7 @@ class McpHttp(_Mcp):
         asked = {"name": operation, "arguments": params}
         response = self._caller.rpc("tools/call", asked)
         if response.status == 429:  # so many calls in a second are for another agent to go on with
+            self.turned_away += 1
             self._caller = self._new_agent()
             response = self._caller.rpc("tools/call", asked)
         assert response.status == 200, response
@@ -101,7 +107,7 @@ class McpStdio(_Mcp):
         self._process.communicate(timeout=60)
 
 
-class CommandLine:
+class CommandLine(_Transport):
     """A command for each call, as the agent's own shell types it; an operator's as a person's does."""
 
     def __init__(self, hostile: HostileWorkspace, *, cwd: Path | None = None) -> None:
@@ -158,7 +164,7 @@ EVERY_COMMAND = dict(_commands(orchestrator))
 COMMANDS = {words: command for words, command in EVERY_COMMAND.items() if isinstance(command, OperationCommand)}
 
 
-class OwnSocket:
+class OwnSocket(_Transport):
     """Our own protocol, as an agent; an operator's operations as a person."""
 
     def __init__(self, hostile: HostileWorkspace) -> None:
