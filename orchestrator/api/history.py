@@ -136,14 +136,22 @@ class Dependency(r.Result, frozen=True, kw_only=True):
     change: str
     agent: str | None = None
     on: tuple[str, ...] = ()  # the changes that are undone
+    more_on: int = 0
     overlaps: bool = False  # true: it is in the way, and the file is a conflict; false: it is kept
 
 
 class RollbackAnswer(r.ChangeAnswer, frozen=True, kw_only=True):
+    """Of each list the first members, as far as there is room, and how many more there are."""
+
     changes: tuple[str, ...] = ()  # what is undone in full
-    files: tuple[UndoneFile, ...] = ()
-    dependencies: tuple[Dependency, ...] = ()
+    more_changes: int = 0
+    files: tuple[UndoneFile, ...] = ()  # by path; where not all are listed, those in conflict
+    more_files: int = 0
+    dependencies: tuple[Dependency, ...] = ()  # those that overlap first
+    more_dependencies: int = 0
     conflicts: tuple[str, ...] = ()
+    more_conflicts: int = 0
+    rest: str = ""  # where some are not listed: the calls that list them
 
 
 ROLLBACK = Operation(

@@ -30,7 +30,7 @@ PAGES = {
     "find_files": 300_000,
     "journal_query": 1_200_000,
     "get_diff": 90_000,  # 20,000 tokens
-    "rollback": 150_000,
+    "rollback": 200_000,  # files with their diffs, and all that others did later
     "list_conflicts": 100_000,
     "changes_since": 300_000,
     "content_at": 6_000_000,  # a piece of 4 MiB, for programs
@@ -202,6 +202,23 @@ def listed(ask: Asking, files: tuple[str, ...]) -> None:
     ask("resolve_conflict", conflict=ask.names["long.txt"], choice="current")
     for paths in ([], ["*.txt"]):
         ask("rollback", agent="alice", globs=paths, preview=True)
+
+
+def test_a_rollback_lists_the_first_of_many_and_how_many_more(worst: RunningDaemon) -> None:
+    """300 files whose names have 480 bytes: all of them in conflict with what bob did later, each a dependency."""
+    paths = [f"{NAME}/{NAME}{number}" for number in range(300)]
+    patch = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+{2}\n"
+    with closing(Asking(worst)) as ask:
+        ask("apply_patch", patch="".join(patch.format(path, "x", "alice") for path in paths))
+        ask("read_files", by="bob", paths=paths[:20])
+        done = ask("apply_patch", by="bob", patch="".join(patch.format(path, "alice", "bob") for path in paths[:290]))
+        assert done["status"] == "applied", done
+        for preview in (True, False):
+            answer = ask("rollback", by="bob", agent="alice", preview=preview)
+            for name, total in (("files", 300), ("dependencies", 290)):
+                assert answer[f"more_{name}"] == total - len(answer[name]) > 0, name
+            assert {item["status"] for item in answer["files"]} == {"conflict"}, "those come first"
+            assert "globs" in answer["rest"] or "get_diff" in answer["rest"]
 
 
 def test_an_edit_of_a_minified_file_answers_with_what_changed(base: Path) -> None:

@@ -31,7 +31,6 @@ from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.splices import ToSplice
 from orchestrator.core.text.encoding import EMPTY
 
-MOST_DEPENDENCIES = 200
 MOST_NOTES = 20
 
 
@@ -131,7 +130,7 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     if len(notes) > MOST_NOTES:
         notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
     whole = whole.fitted(warnings=(*whole.fit.warnings, *notes))
-    return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=tuple(dependencies[:MOST_DEPENDENCIES]))
+    return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=tuple(dependencies))
 
 
 def _dependencies(file: FileUndo) -> list[Dependency]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
 
 import anyio.lowlevel
 from anyio import to_thread
@@ -13,7 +13,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange, PermissionCheck
 from orchestrator.core.decisions.commands import Command, CreateDirectory, RemoveDirectory
-from orchestrator.core.decisions.decision import Apply
+from orchestrator.core.decisions.decision import Apply, Dependency
 from orchestrator.core.decisions.lineage import (
     Made,
     UndoFilter,
@@ -39,7 +39,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import AnswerSpace, size
+from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import Shows, befores
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
@@ -50,6 +50,17 @@ from orchestrator.ports.journal import EventFilter
 TRIES = 5
 SHOWN_DIFFS = AnswerSpace(bytes=64_000, lines=600)
 """Of all files of a rollback together; `get_diff` and a rollback of fewer files show the rest."""
+
+LISTED = {
+    "files": AnswerSpace(bytes=96_000),  # with their diffs
+    "dependencies": AnswerSpace(bytes=16_000),
+    "changes": AnswerSpace(bytes=8_000),
+    "conflicts": AnswerSpace(bytes=8_000),
+}
+"""Of an answer's lists."""
+
+LISTED_ON = 50
+"""Of a dependency's changes."""
 
 SLICE = 20
 """Events that are read, or files that are shown, before other callers have their turn: some 2 ms."""
@@ -141,22 +152,17 @@ class Undoer:
         conflicts = tuple(map(show, result.conflicts))
         if conflicts and answer.status in ("applied", "waiting"):
             fields["message"] += f"; in conflict with later work, and waiting: {plural(len(conflicts), 'file')}"
-        return u.RollbackAnswer(
-            **fields,
-            changes=tuple(map(show, plan.reverts)),
-            files=await self._files(caller, plan, conflicts),
-            dependencies=tuple(
-                u.Dependency(
-                    path=item.path,
-                    change=show(item.change),
-                    agent=item.agent or OUTSIDE,
-                    on=tuple(map(show, item.on)),
-                    overlaps=item.overlaps,
-                )
-                for item in plan.dependencies
-            ),
-            conflicts=conflicts,
-        )
+        files = await self._files(caller, plan, conflicts)
+        found: dict[str, Sequence[Any]] = {
+            "changes": tuple(map(show, plan.reverts)),
+            "files": files,
+            "dependencies": [*map(_dependency, sorted(plan.dependencies, key=lambda item: not item.overlaps))],
+            "conflicts": conflicts,
+        }
+        lists: dict[str, Any] = {name: _first(items, LISTED[name]) for name, items in found.items()}
+        lists["files"] = tuple(sorted(lists["files"], key=lambda item: item.path))
+        left: dict[str, Any] = {f"more_{name}": len(items) - len(lists[name]) for name, items in found.items()}
+        return u.RollbackAnswer(**fields, **lists, **left, rest=_rest(answer) if any(left.values()) else "")
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
@@ -183,7 +189,30 @@ class Undoer:
         for number, outcome in enumerate(plan.conflicts):
             conflict = conflicts[number] if number < len(conflicts) else None
             files.append(u.UndoneFile(path=outcome.path, status="conflict", conflict=conflict))
-        return tuple(sorted(files, key=lambda item: item.path))
+        return tuple(sorted(files, key=lambda item: (item.status != "conflict", item.path)))
+
+
+def _first(items: Sequence[Any], room: AnswerSpace) -> tuple[Any, ...]:
+    return tuple(items[: room.first((json_size(item), 0) for item in items)])
+
+
+def _rest(answer: r.ChangeAnswer) -> str:
+    """The calls that list what has no room."""
+    if answer.status != "applied":
+        return "rollback(globs=[…], preview=true) lists the same for a part of the files"
+    between = f"from='{answer.change}', to='{answer.version_id}'"
+    return f"get_diff({between}) shows all files, file_history what was undone in one, list_conflicts what waits"
+
+
+def _dependency(item: Dependency) -> u.Dependency:
+    return u.Dependency(
+        path=item.path,
+        change=show(item.change),
+        agent=item.agent or OUTSIDE,
+        on=tuple(map(show, item.on[:LISTED_ON])),
+        more_on=max(0, len(item.on) - LISTED_ON),
+        overlaps=item.overlaps,
+    )
 
 
 def _status(change: PathChange) -> Literal["changed", "created", "deleted", "moved"]:
