@@ -328,3 +328,13 @@ async def test_an_image_is_shown(place: Place) -> None:
         assert isinstance(block, ImageContent)
         assert (b64decode(block.data), block.mime_type, result.is_error) == (data, "image/png", False)
         text(await client.call_tool("read_media_file", {"path": str(place.workspace / "README.md")}), error=True)
+
+
+async def test_a_search_with_typos_for_what_is_everywhere_says_what_to_send(place: Place) -> None:
+    log = place.workspace / "app.log"
+    log.write_text("abcd zzz\n" * 60_000 + "abcdefghijkl\n")
+    async with place.client("alice", "--toolset", "largefile") as client:
+        call = {"absolute_file_path": str(log), "pattern": "abcdefghijkl"}
+        result = await client.call_tool("search_content", call)
+        assert any("fuzzy=false" in block.text for block in result.content if isinstance(block, TextContent))
+        assert document(await client.call_tool("search_content", {**call, "fuzzy": False}))["total_matches"] == 1

@@ -21,6 +21,11 @@ MOST_EDITS = 3
 
 DEFAULT = p.Search(absolute_file_path="", pattern="")
 
+PARTIAL = (
+    "[not all was searched: parts of the pattern stand in too many places, or a file is too large or was changed. "
+    "Send {better}]"
+)
+
 NO_FUZZY = "[not searched with typos: {why}]"
 
 
@@ -131,7 +136,8 @@ async def _found(calls: Calls, *, fuzzy: bool, regex: bool, **params: Any) -> tu
         notes.append(NO_FUZZY.format(why=error.message))
         found = await calls.make(SEARCH_CONTENT, room=half(calls), mode="exact", **params | {"max_edits": None})
     if found.partial:
-        notes.append("[not every file could be searched]")
+        better = "a longer pattern, or one file"
+        notes.append(PARTIAL.format(better=f"fuzzy=false, {better}" if mode == "fuzzy" else better))
     return found, [*notes, *found.warnings]
 
 
