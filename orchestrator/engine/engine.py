@@ -150,7 +150,7 @@ class Engine:
         searcher = Searcher(services, observer, names, reader.large)
         self._indexer = SemanticIndexer(services, semantic)
         by_meaning = SemanticSearcher(services, observer, names, searcher, self._indexer)
-        symbols, excerpter = SymbolReader(services, observer, reader), Excerpter(services, observer)
+        symbols, excerpter = SymbolReader(services, observer, reader), Excerpter(services, observer, reader.large)
         briefer = Briefer(services, trees, sessions, self._leases, excerpter)
         lister, travel = Lister(services, self.facts, names), TimeTravel(services)
         summarizer = Summarizer(services, observer, reader, summaries or NoSummaries())
@@ -183,7 +183,7 @@ class Engine:
             handled_by(o.SEARCH_CONTENT, by_meaning.search_content),
             handled_by(o.READ_FILE, summarizer.read_file),
             handled_by(o.READ_LINES, reader.read_lines),
-            handled_by(GET_OVERVIEW, Overviewer(services, observer).get_overview),
+            handled_by(GET_OVERVIEW, Overviewer(services, observer, reader.large).get_overview),
             handled_by(RELATED_FILES, Relations(services, observer, searcher, names).related_files),
             handled_by(FIND_REFERENCES, ReferenceFinder(services, observer, searcher).find_references),
             handled_by(READ_SYMBOL, symbols.read_symbol),

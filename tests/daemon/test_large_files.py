@@ -268,3 +268,57 @@ async def test_on_the_command_line(large: RunningDaemon) -> None:
     assert (ended, text["text"]) == (0, "".join(f"{one}\n" for one in lines[-2:]))
     ended, refused = command(large, "open", "app.log", "--start", "9", "--end", "3")
     assert (ended, refused["code"]) == (1, "invalid_parameter"), json.dumps(refused)
+
+
+async def test_an_excerpt_is_around_a_line_or_a_text(large: RunningDaemon, alice: FileAccess) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    lines = written(large.workspace / "app.log")
+    with (large.workspace / "app.log").open("a") as file:
+        file.write(f"needle {token}\n{'y' * 90_000}\n")
+    around = await alice.get_excerpt("app.log", line=10_000, max_lines=3)
+    assert [part.text for part in around.parts] == [
+        "".join(f"{n:>6}\t{lines[n - 1]}\n" for n in (9_999, 10_000, 10_001))
+    ]
+    assert around.total_lines == LINES + 2
+    found = await alice.get_excerpt("app.log", pattern="needle", max_lines=2)
+    assert (found.matches, found.total_matches) == ((LINES + 1,), 1)
+    [part] = found.parts
+    assert "needle [redacted:" in part.text
+    assert token not in part.text
+    [end] = (await alice.get_excerpt("app.log", line=LINES + 2, max_lines=1)).parts
+    assert "[89001 characters left out]" in end.text
+    ends = await alice.get_excerpt("app.log", max_lines=2, leave_out="middle")
+    assert [(part.start, part.end) for part in ends.parts] == [(1, 1), (LINES + 2, LINES + 2)]
+    assert ends.left_out[0].next == f'read_file(path="app.log", start=2, end={LINES + 1})'
+    with pytest.raises(RemoteError, match="the text occurs in no line"):
+        await alice.get_excerpt("app.log", pattern="absent")
+    with pytest.raises(RemoteError, match="held in memory"):
+        await alice.get_excerpt("app.log", symbol="main")
+
+
+async def test_it_has_an_overview_and_a_summary(large: RunningDaemon, alice: FileAccess) -> None:
+    lines = written(large.workspace / "app.log")
+    with (large.workspace / "app.log").open("r+") as file:
+        file.write("ERROR")
+    overview = await alice.get_overview("app.log")
+    assert (overview.line_count, overview.language, overview.outline) == (LINES, "text", ())
+    assert overview.size == (large.workspace / "app.log").stat().st_size
+    assert [(hint.pattern, hint.count) for hint in overview.search_hints] == [("ERROR", 1)]
+    assert "no outline" in overview.warnings[0]
+    summary = await alice.summarize_file("app.log")
+    assert summary.total_lines == LINES
+    assert f"{LINES - 1}\t{lines[-2]}\n{LINES:>6}\t{lines[-1]}\n" in summary.text
+    assert f"     2\t{lines[1]}\n" in summary.text
+
+
+async def test_what_takes_an_outline_says_what_to_send_instead(large: RunningDaemon, alice: FileAccess) -> None:
+    written(large.workspace / "app.log")
+    for call, asked, instead in (
+        ("read_enclosing", {"line": 100}, 'read_lines(path="app.log", start=90, end=110)'),
+        ("read_symbol", {"symbol": "main"}, 'search_content(path="app.log"'),
+        ("blame", {}, 'file_history(path="app.log")'),
+    ):
+        with pytest.raises(RemoteError) as refused:
+            await getattr(alice, call)("app.log", **asked)
+        assert refused.value.code == "too_large"
+        assert instead in (refused.value.hint or "")

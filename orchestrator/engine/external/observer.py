@@ -99,7 +99,7 @@ def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
     """
     entry, digest, data = required_content(present)
     if isinstance(data, LargeContent):
-        raise FileTooLarge(present.path, f"it has {data.size} bytes, too many for this")
+        raise FileTooLarge(present.path, f"it has {data.size} bytes, and this takes a file that is held in memory")
     return entry, digest, data
 
 
@@ -108,7 +108,7 @@ def required_content(present: CurrentFile) -> tuple[FileEntry, Digest, Content]:
     path, entry = present.path, present.entry
     stat = regular(path, present.stat)
     if present.large and present.data is None:
-        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, too many for this")
+        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, and this takes a file that is held in memory")
     if entry is None or entry.digest is None or present.data is None:
         raise NotARegularFile(path, "it can't be read")
     return entry, entry.digest, present.data

@@ -13,7 +13,7 @@ from anyio import to_thread
 from orchestrator.api import history as t
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
-from orchestrator.core.errors import FileNotFound, ParameterInvalid, VersionNotKept, escaped
+from orchestrator.core.errors import FileNotFound, FileTooLarge, ParameterInvalid, VersionNotKept, escaped
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.attribution import Attribution, Owned, RevertTexts, Step
@@ -96,7 +96,11 @@ class Blamer:
     async def _present(self, access: ContentAccess) -> tuple[VersionRow, tuple[str, ...]]:
         """The present version; with a warning the last one that is known, where the present can't be noted."""
         path, present = access.path, await self._observer.refresh_for_display(access)
-        entry, _, _ = required(present)
+        try:
+            entry, _, _ = required(present)
+        except FileTooLarge as error:
+            error.hint = f"file_history(path={quoted(path)}) says who changed it and when; read_lines shows its lines."
+            raise
         known = self._s.state.registry.get(path) if present.unnoted is not None else entry
         row = await self._s.journal.version_at(path, known.version) if known is not None else None
         if row is None:

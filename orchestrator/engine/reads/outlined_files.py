@@ -8,7 +8,7 @@ import anyio
 
 from orchestrator.core.errors import BinaryFile, escaped
 from orchestrator.core.events.files import AnswerShown, FileRead, SeenLines
-from orchestrator.core.ids import EscapedPath
+from orchestrator.core.ids import EscapedPath, Seq
 from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.encoding import Document
@@ -64,15 +64,15 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
     return OutlinedFile(shown, document, outline, hidden, data)
 
 
-async def note_told(services: Services, access: ContentAccess, call: Call, found: OutlinedFile, text: str) -> None:
+async def note_told(services: Services, access: ContentAccess, call: Call, version: Seq, total: int, text: str) -> None:
     """Note that a caller was told what a file holds. No line of it counts as seen: none was shown."""
-    caller, version = access.caller, found.shown.version
+    caller = access.caller
     name, tokens = call.operation.name, estimate_tokens(text)
     if access.approval is None:
         ids, paths = (version,) if version != NO_VERSION else (), (EscapedPath(escaped(access.path)),)
         await services.notes.note_shown(caller, call, AnswerShown(operation=name, ids=ids, paths=paths, tokens=tokens))
         return
     # What a person let it see must be on record.
-    seen = SeenLines(path=access.path, version=version, ranges=(), total_lines=found.document.line_count)
+    seen = SeenLines(path=access.path, version=version, ranges=(), total_lines=total)
     event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=tokens, approval=access.approval)
     await services.notes.append(caller.origin(call), (f"session:{caller.session}", event))

@@ -11,7 +11,8 @@ from orchestrator.api import structure as s
 from orchestrator.api.parameters import Version
 from orchestrator.api.results import Result
 from orchestrator.core.bounded_cache import BoundedCache
-from orchestrator.core.errors import FileNotFound, escaped
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import FileNotFound, FileTooLarge, escaped, plural
 from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, size, weight
@@ -23,6 +24,8 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.large_passages import LargePassages
+from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
 from orchestrator.engine.services import Services
 
@@ -34,6 +37,9 @@ FACTS_BYTES, ENTRY_BYTES = 2_000, 320
 
 NOTE_BYTES = 24
 """Of a row beside its symbol: its end, and how many are inside."""
+
+SAMPLE_LINES = 1_000
+"""Of a file that is read by pieces, in which hints are counted."""
 
 R = TypeVar("R", bound=Result)
 
@@ -48,8 +54,8 @@ class _Answer(NamedTuple):
 class Overviewer:
     """Answers from outlines, which the parser remembers by content, whoever asked for them."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
+    def __init__(self, services: Services, observer: Observer, large: LargeTexts) -> None:
+        self._s, self._observer, self._passages = services, observer, LargePassages(services, observer, large)
         self._facts: BoundedCache[Digest, TextFacts] = BoundedCache(CACHE_BYTES // 4)
         self._answers: BoundedCache[_AnswerKey, _Answer] = BoundedCache(CACHE_BYTES)
         services.caches.add("overviews", self._facts, self._answers)
@@ -58,7 +64,10 @@ class Overviewer:
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            found = await outlined_file(self._s, self._observer, access)
+            try:
+                found = await outlined_file(self._s, self._observer, access)
+            except FileTooLarge as error:
+                return await self._of_large(access, call, params, error)
             changes, warned = SymbolChanges(), found.shown.warnings
             if params.changed_since is not None:
                 changes, more = await self._changes(access, found, params.changed_since)
@@ -66,8 +75,36 @@ class Overviewer:
             most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
             room = call.room.framed(escaped(path), escaped(path), *warned)
             answer, text = self._answered(params, found, changes, room, min(params.max_tokens, most))
-            await note_told(self._s, access, call, found, text)
+            await note_told(self._s, access, call, found.shown.version, found.document.line_count, text)
         return msgspec.structs.replace(answer, warnings=warned)
+
+    async def _of_large(
+        self, access: ContentAccess, call: Call, params: s.GetOverview, error: FileTooLarge
+    ) -> s.Overview:
+        """Of a file that is read by pieces: no outline, and of its first lines what it may be searched for."""
+        path = access.path
+        file = await self._passages.counted(access, error)
+        if params.symbol is not None or params.changed_since is not None:
+            error.hint = f"Send get_overview(path={quoted(path)}) alone, and search_content for what it defines."
+            raise error
+        rows, _, _ = await self._passages.lines(access.caller, path, file, LineRange(1, min(file.total, SAMPLE_LINES)))
+        facts = facts_of(list(rows.values()))
+        way = f"search_content(path={quoted(path)}, pattern=…) and read_lines show what it holds"
+        note = f"it has {file.signature.size} bytes, so it has no outline; search_hints and long_lines count its first "
+        answer = s.Overview(
+            path=path,
+            version_id=show(file.version),
+            language="text",
+            line_count=file.total,
+            size=file.signature.size,
+            encoding=file.encoding,
+            eol=file.eol,
+            long_lines=_long_lines(facts),
+            search_hints=_search_hints(facts),
+            warnings=(*file.warnings, f"{note}{plural(len(rows), 'line')} alone; {way}"),
+        )
+        await note_told(self._s, access, call, file.version, file.total, "\n".join(s.overview_rows(answer)))
+        return answer
 
     def _answered(
         self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, room: AnswerSpace, tokens: int
@@ -124,7 +161,6 @@ class Overviewer:
         rest, prefix = symbols[params.skip :], f"{within}." if within is not None else ""
         entries = _entries(rest, prefix, marks, found.told, params.depth, budget)
         left = count(rest) - sum(map(_taken, entries))
-        long = facts.long_lines
         return s.Overview(
             path=shown.path,
             version_id=show(shown.version),
@@ -133,7 +169,7 @@ class Overviewer:
             size=len(found.data),
             encoding=document.encoding,
             eol=document.eol,
-            long_lines=s.LongLinesText(count=long.count, longest=long.longest, lines=long.lines) if long else None,
+            long_lines=_long_lines(facts),
             errors=outline.errors,
             symbol=within,
             imports=told,
@@ -145,8 +181,17 @@ class Overviewer:
             changed_symbols=moved,
             changes_left_out=len(changed) - len(moved),
             changed_outside=changes.outside,
-            search_hints=tuple(s.SearchHint(pattern=text, count=times) for text, times in facts.hints) if first else (),
+            search_hints=_search_hints(facts) if first else (),
         )
+
+
+def _long_lines(facts: TextFacts) -> s.LongLinesText | None:
+    long = facts.long_lines
+    return s.LongLinesText(count=long.count, longest=long.longest, lines=long.lines) if long else None
+
+
+def _search_hints(facts: TextFacts) -> tuple[s.SearchHint, ...]:
+    return tuple(s.SearchHint(pattern=text, count=times) for text, times in facts.hints)
 
 
 class _Budget:

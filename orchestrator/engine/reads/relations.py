@@ -69,7 +69,9 @@ class Relations:
             partial=search.partial,
             warnings=found.shown.warnings,
         )
-        await note_told(self._s, access, call, found, "\n".join(s.related_rows(answer)))
+        await note_told(
+            self._s, access, call, found.shown.version, found.document.line_count, "\n".join(s.related_rows(answer))
+        )
         return answer
 
 

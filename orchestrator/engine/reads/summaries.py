@@ -21,9 +21,11 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.excerpts import note_lines
+from orchestrator.engine.reads.excerpts import ShownText, note_lines
 from orchestrator.engine.reads.file_reads import Reader
+from orchestrator.engine.reads.large_passages import LargePassages
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
+from orchestrator.engine.reads.windows import BYTES_OF_TOKEN
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import TokenCount
 from orchestrator.ports.summaries import PluginSummary, SummaryPlugins
@@ -40,6 +42,9 @@ MOST_CHARACTERS = 160
 MOST_GIVEN, MOST_PLUGIN_LINE = 1_000_000, 1_000
 """Characters of a text that plugins are given, and of one line of what they say."""
 
+END_LINES = 20
+"""At the beginning and at the end of a file that is read by pieces."""
+
 SUMMARY_TOKENS = 800
 """Of a summary in place of a file."""
 
@@ -54,6 +59,7 @@ class Summarizer:
 
     def __init__(self, services: Services, observer: Observer, reader: Reader, plugins: SummaryPlugins) -> None:
         self._s, self._observer, self._reader, self._plugins = services, observer, reader, plugins
+        self._passages = LargePassages(services, observer, reader.large)
         self._facts: BoundedCache[tuple[str, Digest, str], _Facts] = BoundedCache(CACHE_BYTES)
         self._by_plugins: BoundedCache[tuple[object, ...], PluginSummary] = BoundedCache(CACHE_BYTES)
         services.caches.add("summaries", self._facts, self._by_plugins)
@@ -91,7 +97,45 @@ class Summarizer:
     async def summarize_file(self, caller: Caller, call: Call, params: c.SummarizeFile) -> c.Summary:
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
-        made = PluginSummary()
+        try:
+            return await self._of_outlined(access, call, params)
+        except FileTooLarge as error:
+            async with self._s.locks.shared(path):
+                return await self._of_large(access, call, params, error)
+
+    async def _of_large(
+        self, access: ContentAccess, call: Call, params: c.SummarizeFile, error: FileTooLarge
+    ) -> c.Summary:
+        """Of a file that is read by pieces: its first lines and its last ones."""
+        path, file = access.path, await self._passages.counted(access, error)
+        head, tail = LineRange(1, min(END_LINES, file.total)), max(END_LINES, file.total - END_LINES) + 1
+        lines, hidden, _ = await self._passages.lines(access.caller, path, file, head, LineRange(tail, file.total))
+        budget, rows = self._budget(access, call, params, file.warnings), dict[int, str]()
+        for number in (*range(1, head.end + 1), *range(file.total, tail - 1, -1)):
+            row = lines.get(number, "")[:MOST_CHARACTERS]
+            if (number > head.end or budget.weight >= params.max_tokens * 2) and budget.take(row):
+                rows[number] = f"{number:>6}\t{row}"
+        whole = merged(tuple(LineRange(n, n) for n in rows if len(lines[n]) <= MOST_CHARACTERS))
+        text = "".join(f"{rows[number]}\n" for number in sorted(rows))
+        secrets = tuple(secret for secret in hidden.found if secret.line in rows)
+        seen = ShownText(file.version, file.total, lines.__getitem__, hidden, file.warnings)
+        await note_lines(self._s, access, call, seen, whole, text, secrets, cut=False)
+        size = file.signature.size
+        note = f"it has {size} bytes, so its beginning and its end are all of this summary"
+        return c.Summary(
+            path=path,
+            version_id=show(file.version),
+            language="text",
+            total_lines=file.total,
+            tokens=size // BYTES_OF_TOKEN,
+            text=text,
+            next=f"get_overview(path={quoted(path)})",
+            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
+            warnings=(*file.warnings, note),
+        )
+
+    async def _of_outlined(self, access: ContentAccess, call: Call, params: c.SummarizeFile) -> c.Summary:
+        path, made = access.path, PluginSummary()
         if self._plugins.summarizers:
             async with self._s.locks.shared(path):
                 found = await outlined_file(self._s, self._observer, access)
@@ -126,11 +170,11 @@ class Summarizer:
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile, made: PluginSummary
     ) -> c.Summary:
         """A plugin's summary, as far as there is room for it. No line of the file counts as seen."""
-        facts, budget = await self._facts_of(found), self._budget(access, call, params, found)
+        facts, budget = await self._facts_of(found), self._budget(access, call, params, found.shown.warnings)
         rows = [line[:MOST_PLUGIN_LINE] for line in made.text.split("\n")]
         fits = next((at for at, row in enumerate(rows) if not budget.take(row)), len(rows))
         text = "".join(f"{row}\n" for row in rows[:fits])
-        await note_told(self._s, access, call, found, text)
+        await note_told(self._s, access, call, found.shown.version, found.document.line_count, text)
         return c.Summary(
             path=access.path,
             version_id=show(found.shown.version),
@@ -145,16 +189,16 @@ class Summarizer:
             warnings=found.shown.warnings,
         )
 
-    def _budget(self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile) -> Budget:
+    def _budget(self, access: ContentAccess, call: Call, params: c.SummarizeFile, warned: tuple[str, ...]) -> Budget:
         most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
-        room = call.room.framed(escaped(access.path), escaped(access.path), *found.shown.warnings)
+        room = call.room.framed(escaped(access.path), escaped(access.path), *warned)
         return Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
 
     async def _summary(
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile
     ) -> c.Summary:
         path, facts, lines = access.path, await self._facts_of(found), found.hidden.over(found.document.lines)
-        budget = self._budget(access, call, params, found)
+        budget = self._budget(access, call, params, found.shown.warnings)
         rows: dict[int, str] = {}
         for number in range(facts.key.head.start, facts.key.head.end + 1):
             if budget.weight < params.max_tokens * 4 or not budget.take(lines[number - 1][:MOST_CHARACTERS]):
@@ -170,8 +214,10 @@ class Summarizer:
         whole = [LineRange(n, n) for n in sorted(rows) if len(lines[n - 1]) <= MOST_CHARACTERS]
         text = "".join(f"{rows[number]}\n" for number in sorted(rows))
         secrets = tuple(secret for secret in found.hidden.found if secret.line in rows)
-        await note_lines(self._s, access, call, found, merged(tuple(whole)), text, secrets, cut=False)
-        shown = sum(one.at in named for one in facts.key.definitions)
+        shown, total = found.shown, found.document.line_count
+        seen = ShownText(shown.version, total, lines.__getitem__, found.hidden, shown.warnings)
+        await note_lines(self._s, access, call, seen, merged(tuple(whole)), text, secrets, cut=False)
+        told = sum(one.at in named for one in facts.key.definitions)
         return c.Summary(
             path=path,
             version_id=show(found.shown.version),
@@ -181,8 +227,8 @@ class Summarizer:
             tokens_by=facts.size.method,
             text=text,
             symbols=facts.key.symbols,
-            left_out=facts.key.symbols - shown,
-            next=f"get_overview(path={quoted(path)})" if facts.key.symbols > shown else None,
+            left_out=facts.key.symbols - told,
+            next=f"get_overview(path={quoted(path)})" if facts.key.symbols > told else None,
             redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
             warnings=found.shown.warnings,
         )

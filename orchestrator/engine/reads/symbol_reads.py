@@ -10,7 +10,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import structure as s
 from orchestrator.core.content import LineRange
-from orchestrator.core.errors import MOST_PLACES, ParameterInvalid, SymbolAmbiguous, SymbolNotFound
+from orchestrator.core.errors import MOST_PLACES, FileTooLarge, ParameterInvalid, SymbolAmbiguous, SymbolNotFound
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.locate_symbol import find_symbols, only_symbol
 from orchestrator.core.text.symbols import CODE, Outline, Symbol
@@ -38,7 +38,9 @@ class SymbolReader:
         path = self._s.paths.file(params.path)
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            found = await outlined_file(self._s, self._observer, access)
+            found = await self._outlined(
+                access, f"Find it with search_content(path={quoted(path)}, pattern=…), then read_lines shows its lines."
+            )
             try:
                 name, symbol = only_symbol(found.outline, params.symbol)
             except (SymbolNotFound, SymbolAmbiguous) as error:
@@ -50,7 +52,8 @@ class SymbolReader:
         path, line = self._s.paths.file(params.path), params.line
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
-            found = await outlined_file(self._s, self._observer, access)
+            lines = f"start={max(1, line - AROUND)}, end={line + AROUND}"
+            found = await self._outlined(access, f"Send read_lines(path={quoted(path)}, {lines}).")
             total = found.document.line_count
             if line > max(total, 1):
                 raise ParameterInvalid("line", f"{line} is after the last line, {total}, of {path}")
@@ -64,6 +67,14 @@ class SymbolReader:
             if len(holders) < params.depth:
                 told = (f"nothing is around {found.told(name)}",)
             return await self._show(access, call, params, found, LineRange(symbol.line, symbol.end_line), name, told)
+
+    async def _outlined(self, access: ContentAccess, instead: str) -> OutlinedFile:
+        """The file; `instead` says what to send where it is read by pieces, which has no outline."""
+        try:
+            return await outlined_file(self._s, self._observer, access)
+        except FileTooLarge as error:
+            error.hint = instead
+            raise
 
     async def _show(
         self,
