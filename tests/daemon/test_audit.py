@@ -403,3 +403,6 @@ async def test_an_agent_sees_others_events_where_policy_says_so(
                 with pytest.raises(RemoteError) as refused:
                     await alice.journal_query(**beyond)
                 assert refused.value.code == "not_permitted"
+            for guess in ("hidden.txt", "absent.txt"):  # which of them is there can't be told from the answer
+                asked = await alice.journal_query(path=guess)
+                assert (asked.entries, asked.unlisted, asked.cursor) == ((), 0, None)

@@ -180,6 +180,10 @@ class Auditor:
         mentions: list[Mention] = []
         path = self._s.paths.either(params.path) if params.path is not None else None
         if path is not None:
+            if not (caller.is_person or self._s.access.may_be_counted(caller, path)):
+                if session not in (None, caller.session) or caller.session is None:
+                    return None
+                session = caller.session  # that others' events of it are left out tells of its name
             texts = dict.fromkeys((_ENCODER.encode(path), _ENCODER.encode(escaped(path))))
             mentions.append(Mention(streams=streams_of(path), texts=tuple(texts)))
         task = await self._task(params.task) if params.task is not None else None
