@@ -17,6 +17,7 @@ class TagFile(p.Params, frozen=True):
     path: p.PathText
     tags: Annotated[tuple[p.Tag, ...], Meta(description="E.g. 'reviewed'.", min_length=1, max_length=MOST_TAGS)]
     remove: Annotated[bool, Meta(description="Take them off.")] = False
+    request_id: p.RequestId = None
     approver: p.ApproverCode = None
 
 

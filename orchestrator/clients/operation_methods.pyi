@@ -1039,6 +1039,7 @@ class OperationMethods:
         path: str,
         tags: Sequence[str],
         remove: bool = False,
+        request_id: str | None = None,
         approver: str | None = None,
     ) -> orchestrator.api.tags.TaggedFile:
         """Set tags on a file, or take them off. find_files finds them.
@@ -1046,6 +1047,7 @@ class OperationMethods:
         path: Relative path, e.g. 'src/app.py'.
         tags: E.g. 'reviewed'.
         remove: Take them off.
+        request_id: Your own id; repeats apply once.
         approver: The approver code.
         """
 

@@ -14,6 +14,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, Result
 from orchestrator.api.session_operations import TaskAnswer
+from orchestrator.api.tags import TaggedFile
 from orchestrator.core.errors import (
     Aborted,
     AnswerTooLarge,
@@ -28,7 +29,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused
+from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, FileTagged, ReadRefused
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, show
 from orchestrator.engine.caller import Call, Caller, Fits, HeldNote
@@ -194,6 +195,8 @@ class CallService:
                 return await self._sessions.ended(task)
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leases.again(recorded)
+            case FileTagged(path=path):
+                return TaggedFile(path=path, tags=self._s.state.tags.of(path))
             case ChangeRefused() as refused:
                 raise RefusalReplayed(refused)
             case ConflictResolved(conflict=conflict):

@@ -74,6 +74,7 @@ WRITES: dict[str, tuple[Given, dict[str, Any], dict[str, Any]]] = {
     "revert": (a_change, {}, {"reason": "another"}),
     "rollback": (changes_of_one_task, {}, {"reason": "another"}),
     "begin_task": (nothing, {"title": "sweep"}, {"title": "mop"}),
+    "tag_file": (nothing, {"path": "a.txt", "tags": ["mine"]}, {"tags": ["yours"]}),
     "end_task": (a_task, {"outcome": "done"}, {"outcome": "left"}),
     "reserve_paths": (nothing, {"globs": ["src/**"]}, {"ttl_s": 60}),
     "release_paths": (a_lease, {}, {"lease": "@1"}),
