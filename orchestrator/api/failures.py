@@ -97,7 +97,7 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
 
 def _bounded(params: Params) -> Params:
     """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
-    globs = getattr(params, "globs", ()) or (getattr(params, "glob", ""),)
+    globs = getattr(params, "globs", ()) or (getattr(params, "glob", None) or "",)
     given = sum(map(len, globs))
     if given > MOST_GLOB_CHARACTERS:
         raise e.ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")

@@ -178,7 +178,7 @@ def test_binary_is_not_read_as_text(hostile: HostileWorkspace, line: Line) -> No
         assert answer.error["hint"], operation
 
 
-def test_passages_of_a_file_over_50_mb_are_left_alone(hostile: HostileWorkspace, line: Line) -> None:
+def test_a_large_hole_is_no_text(hostile: HostileWorkspace, line: Line) -> None:
     big = hostile.work / "big.log"
     big.touch()
     with big.open("r+b") as file:
@@ -186,8 +186,8 @@ def test_passages_of_a_file_over_50_mb_are_left_alone(hostile: HostileWorkspace,
     for operation, code, more in (
         ("read_file", "binary_file", {}),  # a hole is no text
         ("search_content", "binary_file", {"pattern": "outside"}),
-        ("edit_file", "too_large", {"changes": [{"search": "outside", "replace": "x"}]}),
-        ("write_file", "too_large", {"mode": "append", "content": "x"}),
+        ("edit_file", "binary_file", {"changes": [{"search": "outside", "replace": "x"}]}),
+        ("write_file", "binary_file", {"mode": "append", "content": "x"}),
     ):
         answer = hostile.refused(operation, code, caller=line, path="big.log", **more)
         assert answer.error["hint"], operation
