@@ -68,6 +68,13 @@ async def test_listing_is_sorted_paged_and_leaves_ignored_out(daemon: RunningDae
         assert [entry.path for entry in found.entries] == ["a.py", "b.py", "pkg/d.py"]
         below = await alice.find_files("*.py", path="pkg")
         assert [entry.path for entry in below.entries] == ["pkg/d.py"]
+        flat = (await alice.list_files(limit=1)).cursor
+        for cursor, path in (("xx", "."), ("a.py", "."), (flat, "."), (first.cursor, "pkg")):
+            with pytest.raises(RemoteError, match="is not one of ours") as wrong:
+                await alice.find_files("*.py", path=path, cursor=cursor)
+            assert code(wrong) == "invalid_parameter"
+        with pytest.raises(RemoteError, match="is not one of ours"):
+            await alice.list_files(cursor=first.cursor)
 
         with pytest.raises(RemoteError) as refused:
             await alice.list_files("a.py")

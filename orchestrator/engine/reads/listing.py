@@ -30,6 +30,9 @@ ENTRY_BYTES, KIND_BYTES = 5, 30
 COUNTED = 1000
 """So many names that fit are counted, whatever of them is shown; the answer says if there may be more."""
 
+TREE = "2"
+"""Begins the cursors of a whole tree. Those of one directory begin with 0 or 1: directories come first."""
+
 
 class Chosen(msgspec.Struct):
     """What of a directory fits, as far as it was looked at."""
@@ -67,9 +70,9 @@ class Lister:
     ) -> r.Listing:
         cursor, depth = params.cursor, params.max_depth if params.recursive else 1
         flat = depth == 1
-        if cursor is not None and flat and cursor[:1] not in ("0", "1"):
-            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         path = await directory_named(self._s, caller, call, params.path)
+        if cursor is not None and not cursor.startswith(("0", "1") if flat else TREE + _above(path)):
+            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         chosen = await to_thread.run_sync(
             self._choose, caller, path, params, depth, files_only, tag, limiter=self._names.threads
         )
@@ -135,13 +138,12 @@ class Lister:
         self, chosen: Chosen, start: WorkspacePath, params: p.ListFiles, depth: int | None, wanted: Globs | None
     ) -> Iterator[Name]:
         """The names that a glob may name; those before the cursor are passed over once enough are counted."""
-        above = "" if start == ROOT else f"{start}/"
-        first = above + (wanted.prefix if wanted else "")
+        first = _above(start) + (wanted.prefix if wanted else "")
         last, pieces = first + LAST, wanted.pieces if wanted else ()
         if depth == 1:
             yield from self._names.children(start, hidden=params.include_hidden)
             return
-        resumed = "" if params.cursor is None else params.cursor + AFTER
+        resumed = "" if params.cursor is None else params.cursor.removeprefix(TREE) + AFTER
         walk = partial(self._names.walk, start, depth=depth, hidden=params.include_hidden, last=last, holding=pieces)
         for item in walk(first=first):
             if item.path < resumed and chosen.total >= COUNTED:
@@ -192,8 +194,9 @@ def _cost(entry: r.Entry) -> int:
 
 def _cursor(item: Name, *, flat: bool) -> str:
     """Directories first in one directory; by path in a tree."""
-    return _flat(item) if flat else item.path
+    return f"{0 if item.kind == 'directory' else 1}{item.name}" if flat else TREE + item.path
 
 
-def _flat(item: Name) -> str:
-    return f"{0 if item.kind == 'directory' else 1}{item.name}"
+def _above(directory: WorkspacePath) -> str:
+    """What every path in a directory begins with."""
+    return "" if directory == ROOT else f"{directory}/"
