@@ -93,6 +93,13 @@ async def test_not_found_and_found_twice_say_what_to_send(daemon: RunningDaemon)
             await alice.read_symbol("shop.py", "Shop.opne")
         assert missing.value.code == "symbol_not_found"
         assert missing.value.details["nearest"][0]["name"] == "Shop.open"
+        assert "one of the nearest names" in (missing.value.hint or "")
+        with pytest.raises(RemoteError) as unlike:
+            await alice.read_symbol("shop.py", "qqqqqq")
+        assert not unlike.value.details.get("nearest")
+        for send in ('get_overview(path="shop.py")', 'search_content(path="shop.py", pattern=…)'):
+            assert send in (unlike.value.hint or "")
+        assert "nearest" not in (unlike.value.hint or "")
         with pytest.raises(RemoteError) as twice:
             await alice.read_symbol("shop.py", "twice")
         assert twice.value.code == "symbol_ambiguous"

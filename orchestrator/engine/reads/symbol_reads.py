@@ -112,8 +112,13 @@ def offer(error: SymbolNotFound | SymbolAmbiguous, path: WorkspacePath, outline:
             {"name": dotted, "line": one.line, "end_line": one.end_line, "call": _reading(path, one)}
             for dotted, one in find_symbols(outline, name)[:MOST_PLACES]
         ]
-    else:
+    elif error.details.get("nearest"):
         error.hint = f"Send one of the nearest names; get_overview(path={quoted(path)}) has all."
+    else:
+        where = f"path={quoted(path)}"
+        error.hint = (
+            f"No name is near. get_overview({where}) shows its names, search_content({where}, pattern=…) texts."
+        )
 
 
 def _reading(path: WorkspacePath, symbol: Symbol) -> str:
