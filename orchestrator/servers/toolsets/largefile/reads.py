@@ -60,10 +60,7 @@ async def overview(calls: Calls, params: p.Overview) -> ToolAnswer:
         return answer({**said, "warning": "Binary file detected. Text operations may not work correctly."})
     hints = _HINTS.get(PurePosixPath(path).suffix.lower(), _OTHER_HINTS)
     said["search_hints"] = list(hints)
-    try:
-        found = await calls.make(GET_OVERVIEW, path=path, room=half(calls), max_tokens=half(calls).bytes // 40)
-    except FileTooLarge as error:
-        return answer(said, f"[no outline: {error.message}]")
+    found = await calls.make(GET_OVERVIEW, path=path, room=half(calls), max_tokens=half(calls).bytes // 40)
     if found.long_lines is not None:
         long |= {"has_long_lines": True, "count": found.long_lines.count, "max_length": found.long_lines.longest}
     rows = [_import(one) for one in found.imports] + [_row(entry) for entry in _flat(found.outline)]
