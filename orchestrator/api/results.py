@@ -175,6 +175,7 @@ class Hit(Result, frozen=True, kw_only=True):
     line: int
     end_line: int | None = None  # of a match over several lines
     text: str = ""  # a long line as a window around the match; several lines are joined by newlines
+    column: int | None = None  # the character of the line, 1-based, with which a window begins; null at its beginning
     submatches: tuple[Submatch, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -191,6 +192,11 @@ class Hit(Result, frozen=True, kw_only=True):
     def rows(self) -> list[str]:
         """Its lines, as far as they are shown."""
         return self.text.split("\n") if self.end_line else [self.text]
+
+
+def from_character(column: int | None) -> str:
+    """What stands before a part of a line that `read_file(column=…)` shows as well."""
+    return "" if column is None else f"[from character {column}] "
 
 
 class FileHits(Result, frozen=True, kw_only=True):

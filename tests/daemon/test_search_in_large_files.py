@@ -135,3 +135,17 @@ async def test_what_was_shown_of_it_is_seen_and_secrets_are_not(large: RunningDa
     found = await alice.search_content("needle", path="app.log")
     assert token not in found.hits[0].text
     assert "needle" in found.hits[0].text
+
+
+@pytest.mark.parametrize("lines", [5, 60], ids=["in memory", "by pieces"])
+async def test_a_part_of_a_line_says_where_it_begins(large: RunningDaemon, alice: FileAccess, lines: int) -> None:
+    rows = [" ".join(f"é{number}-{at}" for at in range(1_000)) for number in range(lines)]
+    (large.workspace / "wide.txt").write_text("\n".join(rows) + "\n")
+    (hit,) = (await alice.search_content("é3-700 ", path="wide.txt", context_lines=0)).hits
+    assert hit.column is not None
+    assert rows[3][hit.column - 1 :].startswith(hit.text)
+    part = await alice.read_file("wide.txt", start=4, column=hit.column, line_numbers=False)
+    assert part.text.startswith(hit.text[:200])
+    (first,) = (await alice.search_content("é3-0 ", path="wide.txt", context_lines=0)).hits
+    assert first.column is None
+    assert rows[3].startswith(first.text)

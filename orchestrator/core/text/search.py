@@ -39,6 +39,7 @@ class Match(msgspec.Struct, frozen=True):
     rows: int = 1  # lines of `text`
     score: float = 1.0
     context: str | None = None  # the symbols around it
+    before_text: int | None = 0  # characters of the line that were left out before `text`; None: not counted
 
     @property
     def last(self) -> int:

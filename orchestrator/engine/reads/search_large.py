@@ -71,6 +71,7 @@ class Spotted(NamedTuple):
     lines: tuple[str, ...]
     spot: Spot
     part: slice = slice(None)
+    before: int = 0  # characters of what was read of the line that stand before the part
 
 
 class LargeSearch:
@@ -207,7 +208,7 @@ class LargeSearch:
         lines[at : at + rows] = one.lines  # a long one as a part around the match
         hidden = (await self._s.redaction.of_lines(caller, path, lines)).moved(passage.first - 1)
         begin, text = first - passage.first, one.lines[0]
-        above = "" if level is None else await to_thread.run_sync(_above, pieces, one.begin, known.index.encoding)
+        above = await to_thread.run_sync(_above, pieces, one.begin, known.index.encoding)
         if level is not None and (above or one.part != slice(None)):
             cut = bool(above) or one.part.start == NEAR
             its = await self._s.redaction.of_lines(caller, path, [above + text], begun=cut)
@@ -227,6 +228,7 @@ class LargeSearch:
             tuple(lines[at + rows : at + rows + context]),
             rows,
             one.spot.score,
+            before_text=None if above else one.before,
         )
         found = self._s.redaction.matches(hidden._replace(lines=rest), Found((match,), 1, 0))
         return found.hits[0], hidden
@@ -271,7 +273,7 @@ def _around(begin: int, end: int, lines: Sequence[str], spot: Spot) -> Spotted:
     spans = tuple((a - first, min(b - first, size)) for a, b in spot.spans if a - first < size)
     lead = min(first, NEAR)
     text = lines[0][first - lead : first + size + NEAR]
-    return Spotted(begin, end, (text,), spot._replace(spans=spans), slice(lead, lead + size))
+    return Spotted(begin, end, (text,), spot._replace(spans=spans), slice(lead, lead + size), first)
 
 
 def _above(pieces: FilePieces, at: int, encoding: Encoding) -> str:

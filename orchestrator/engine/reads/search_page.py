@@ -160,17 +160,19 @@ class Page:
 
 
 def _hit(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r.Hit:
-    text, spans = match.text, match.submatches
+    text, spans, left_out = match.text, match.submatches, match.before_text
     most = widest if match.rows == 1 else MOST_ROWS * widest
     if len(text) > most:
         first = max(0, spans[0][0] - widest // 4) if spans and match.rows == 1 else 0
         text = text[first : first + most]
         spans = tuple((a - first, min(b - first, len(text))) for a, b in spans if a - first < len(text))
+        left_out = None if left_out is None else left_out + first
     return r.Hit(
         path=path,
         line=match.line,
         end_line=match.last if match.rows > 1 else None,
         text=text,
+        column=left_out + 1 if left_out else None,
         submatches=tuple(r.Submatch(start=a, end=b) for a, b in spans),
         before=tuple(line[:widest] for line in match.before),
         after=tuple(line[:widest] for line in match.after),
@@ -188,7 +190,7 @@ def _costs(path: WorkspacePath, matches: list[Match], room: AnswerSpace, widest:
         first = match.line - len(hit.before)
         before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.last) :]
         counted = match.last <= last and len(match.text) <= widest  # among the context of an earlier hit
-        rows = (*(() if counted else hit.text.split("\n")), *before, *after)
+        rows = (*(() if counted else (r.from_character(hit.column) + hit.text).split("\n")), *before, *after)
         more = [row for row in ("" if last and first > last + 1 else None, hit.context) if row is not None]
         yield room.cost(sum(size(row) + ROW_BYTES for row in (*rows, *more)), hit), len(rows) + len(more)
         last = match.last + len(hit.after)
