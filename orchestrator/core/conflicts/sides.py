@@ -11,10 +11,11 @@ import msgspec
 
 from orchestrator.core.content import Region, Span, ThreeWay
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
+from orchestrator.core.text.encoding import Document, encode
 from orchestrator.core.text.merge import LineMerge, Lines, MergeConflict, Merged
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.doubts import doubts, removed_already
+from orchestrator.core.text.merging.merged_document import merged_document
 
 Side = Literal["current", "proposed"]
 Choices = Mapping[int, Side | tuple[str, ...]]
@@ -79,12 +80,12 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         return self.current_with(lines)
 
     def current_with(self, lines: Lines) -> Document:
-        """The file with these lines in place of its own; its encoding and line ends stay.
+        """The file with these lines in place of its own; its encoding stays, and each line end of a line that does.
 
         Where it holds nothing (it may have been deleted) they are as proposed.
         """
         like = self.current if self.current.lines else self.proposed
-        return splice(with_runs_of(like, *self), edits_between(like, lines, self._ended()), *self)
+        return merged_document(self, like, lines, ended=self._ended())
 
     def same_conflict(self, newer: Sides) -> bool:
         """Whether the regions only moved, so that a choice for the one is the same choice for the other.

@@ -29,7 +29,6 @@ from orchestrator.core.text.encoding import (
     Edit,
     NotEncodable,
     decode,
-    edits_between,
     encode,
     new_document,
     reads_back,
@@ -41,6 +40,7 @@ from orchestrator.core.text.merge import LineMerge, MergeConflict
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
+from orchestrator.core.text.merging.merged_document import merged_document
 from orchestrator.core.text.symbols import language_of
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
@@ -158,7 +158,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if isinstance(merged, MergeConflict):
         return facts.conflict(_encoded(new, facts.path), merged.regions, merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
-    after = splice(current, edits_between(current, merged.lines, final or not current.lines), new, old)
+    after = merged_document(ThreeWay(old, current, new), current, merged.lines, ended=final or not current.lines)
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
         if not removed_already(texts):
