@@ -133,3 +133,17 @@ def test_on_the_command_line(daemon: RunningDaemon) -> None:
     assert code == 0
     assert "     9 use in g\t    return total(1)\n" in shown
     assert "4 files by scope; not shown: 4 of other scopes, 1 in comments, 1 in strings" in shown
+
+
+async def test_lines_of_a_file_that_is_read_by_pieces_are_named_by_their_call(large: RunningDaemon) -> None:
+    plant(large, {"app.py": "total = 1\n", "big.js": "var x = 1;\n" * 30_000 + "total();\n"})
+    async with large.client("alice") as alice:
+        found = await alice.find_references("total")
+        assert (rows(found), found.total) == (["app.py:1 definition"], 2)
+        call = 'search_content(path="big.js", pattern="total", word=true)'
+        assert found.warnings == (
+            f"of 1 file that is read by pieces no line is shown: {call} shows those of the first",
+        )
+        assert [hit.line for hit in (await alice.search_content("total", path="big.js", word=True)).hits] == [30_001]
+        (large.workspace / "also.js").write_text("total();\n" * 40_000)
+        assert "2 files that are" in (await alice.find_references("total")).warnings[0]

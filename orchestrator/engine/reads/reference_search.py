@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.api import relations as s
 from orchestrator.core.content import LineRange
-from orchestrator.core.errors import ParameterInvalid, PathError, SymbolAmbiguous, SymbolNotFound, escaped
+from orchestrator.core.errors import FileTooLarge, ParameterInvalid, PathError, SymbolAmbiguous, SymbolNotFound, escaped
 from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.paths import ROOT
@@ -25,6 +25,7 @@ from orchestrator.core.text.symbols import Outline, language_of, suffixes_of
 from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.symbol_reads import offer
@@ -34,6 +35,9 @@ NAMED: tuple[Showing, ...] = ("search", "read")
 SHOWN: tuple[Showing, ...] = (*NAMED, "list")
 
 ROW_BYTES, FILE_BYTES, MIN_LINE = 30, 24, 50
+
+LARGE_BYTES = 120
+"""Of the warning about files that are read by pieces, beside the call in it."""
 
 LOOKED_US = 8_000_000
 """How long files are looked at for one answer; it then goes on with the next file."""
@@ -81,6 +85,9 @@ class ReferenceFinder:
                 break
             try:
                 found, lines = await self._lines_of(access, name, defined, params, after if path == first else 0)
+            except FileTooLarge:
+                page.leaves_out(path, name)
+                continue
             except PathError:
                 continue  # it is gone by now, or no text
             page.count(found)
@@ -114,7 +121,7 @@ class ReferenceFinder:
             partial=sweep.partial,
             cursor=page.more,
             versions=page.versions,
-            warnings=tuple(page.warnings),
+            warnings=(*page.warnings, *page.told_large()),
         )
 
     async def _defined(self, caller: Caller, call: Call, params: s.FindReferences) -> _Defined:
@@ -213,6 +220,21 @@ class _Page:
         self.warnings: list[str] = []
         self.ways, self.dropped = Counter[str](), Counter[str]()
         self.more: str | None = None
+        self._large, self._large_call = 0, ""
+
+    def leaves_out(self, path: WorkspacePath, name: str) -> None:
+        """A file with the word is read by pieces, so none of its lines is shown."""
+        self._large += 1
+        if self._large == 1:
+            self._large_call = f"search_content(path={quoted(path)}, pattern={quoted(name)}, word=true)"
+            self._room = self._room.less(size(self._large_call) + LARGE_BYTES, 1)
+
+    def told_large(self) -> tuple[str, ...]:
+        """How the lines of such files are found."""
+        if not self._large:
+            return ()
+        files = "1 file that is" if self._large == 1 else f"{self._large} files that are"
+        return (f"of {files} read by pieces no line is shown: {self._large_call} shows those of the first",)
 
     def count(self, found: _File) -> None:
         """How a file was looked at."""
