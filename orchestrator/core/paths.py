@@ -129,7 +129,7 @@ def _check(raw: str, text: str, *, may_create: bool) -> None:
     if "" in components:
         raise FileNotFound(shown, "nothing has this name; it is taken literally, not as a URL")
     if not unicodedata.is_normalized("NFC", text):
-        hint = "Send it composed (NFC), as the listings show it."
+        hint = "Send it composed (NFC). Where its name on disk is not, no call can name it: a person must rename it."
         raise PathNotCanonical(shown, "is not in Unicode form NFC", hint=hint)
 
 

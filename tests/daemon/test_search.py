@@ -248,3 +248,23 @@ async def test_many_files_give_what_a_look_into_each_gives(daemon: RunningDaemon
         assert [(hit.path, hit.line) for hit in one.hits] == [
             ("many/part 2/-57.txt", 1), ("many/part 3/-53.txt", 1)
         ]  # fmt: skip
+
+
+async def test_names_that_no_path_can_hold_are_counted(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "sub").mkdir()
+    names = ("cafe\u0301.py", "sub/tab\t.py", "sub/\u202egnp.py", "sub/line\n.txt")
+    for name in names:
+        (daemon.workspace / name).write_text("needle\n")
+    async with daemon.client("alice") as alice:
+        for asked, count in (({}, "4 names"), ({"path": "sub"}, "3 names"), ({"globs": ("*.txt",)}, "1 name")):
+            found = await alice.search_content("needle", **asked)
+            assert found.hits == ()
+            (warning,) = found.warnings
+            assert warning.startswith(f"{count} not searched, against the name rule")
+        listed = await alice.find_files("*.py", path="sub")
+        assert [entry.type for entry in listed.entries] == ["OtherEntry", "OtherEntry"]
+        with pytest.raises(RemoteError) as refused:
+            await alice.read_file(names[0])
+        assert "a person must rename it" in (refused.value.hint or "")
+        (daemon.workspace / names[0]).rename(daemon.workspace / "caf\u00e9.py")
+        assert [hit.path for hit in (await alice.search_content("needle", globs=("caf*",))).hits] == ["caf\u00e9.py"]

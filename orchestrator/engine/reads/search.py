@@ -10,7 +10,15 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import BinaryFile, ChangedWhileRead, Denied, ParameterInvalid, PathError, VersionNotKept
+from orchestrator.core.errors import (
+    BinaryFile,
+    ChangedWhileRead,
+    Denied,
+    ParameterInvalid,
+    PathError,
+    VersionNotKept,
+    plural,
+)
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
@@ -62,6 +70,11 @@ class Searcher:
         else:
             await self._s.access.names(caller, call, start, directory=True)
             swept = await self.sweep(caller, start, params.globs, matcher, source=source, invert=params.invert)
+            if swept.unusable:
+                page.warn(
+                    f"{plural(swept.unusable, 'name')} not searched, against the name rule: list_files shows them, "
+                    "only a person can rename them"
+                )
             if not (params.count_only or params.files_only):
                 await self._fill(source, caller, matcher, params, page, swept)
         if params.files_only and not params.count_only:
@@ -112,10 +125,10 @@ class Searcher:
     ) -> Sweep:
         """Which files below a directory match, of those that the caller may search."""
         source = source or self._present
-        allowed, left_out = await source.files(caller, start, globs)
+        allowed, left_out, unusable = await source.files(caller, start, globs)
         large = partial(self._count_large, source, caller, matcher, invert)
         swept = await sweep(source, self._s.workers, caller, matcher, allowed, large, invert=invert)
-        swept.left_out = left_out
+        swept.left_out, swept.unusable = left_out, unusable
         return swept
 
     async def _one(

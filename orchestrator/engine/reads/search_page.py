@@ -107,6 +107,11 @@ class Page:
         """The line of a file behind which it goes on."""
         return self.cursor.line if path == self.cursor.path else 0
 
+    def warn(self, warning: str) -> None:
+        """Before hits are taken."""
+        self.warnings.append(warning)
+        self._room = self._room.less(size(warning), 1)
+
     def takes(
         self,
         file: Ranked,

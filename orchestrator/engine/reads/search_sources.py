@@ -51,6 +51,14 @@ class Text(NamedTuple):
     large: bool = False
 
 
+class Files(NamedTuple):
+    """Files that are searched; how many more policy keeps out; how many names can't be used, which are no paths."""
+
+    paths: list[WorkspacePath]
+    left_out: int = 0
+    unusable: int = 0
+
+
 class Shown(msgspec.Struct, frozen=True):
     """The version of a file of which lines are shown."""
 
@@ -67,13 +75,8 @@ class Source(Protocol):
     async def is_one(self, start: WorkspacePath) -> bool:
         """Whether a path is that of a file, not of a directory. Raises FileNotFound."""
 
-    async def files(
-        self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
-    ) -> tuple[list[WorkspacePath], int]:
-        """The files below a directory that the caller may search, and how many more policy keeps out.
-
-        Of these none whose names are kept from it.
-        """
+    async def files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> Files:
+        """The files below a directory that the caller may search. None is counted whose name is kept from it."""
 
     async def fitting(self, matcher: Matcher, paths: list[WorkspacePath]) -> list[WorkspacePath]:
         """Those that may match."""
@@ -97,17 +100,18 @@ class Present:
             raise FileNotFound(start, "there is nothing to search")
         return stat.kind != "directory"
 
-    async def files(
-        self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
-    ) -> tuple[list[WorkspacePath], int]:
+    async def files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> Files:
         wanted = Globs(globs) if globs else None
         first = ("" if start == ROOT else f"{start}/") + (wanted.prefix if wanted else "")
         pieces = wanted.pieces if wanted else ()
 
-        def below_it() -> tuple[list[WorkspacePath], int]:
+        def below_it() -> Files:
             names = self._names.walk(start, first=first, last=first + LAST, holding=pieces)
-            paths = [name.path for name in names if name.kind == "file"]
-            return _allowed(self._s, caller, start, wanted, paths)
+            named = [name for name in names if name.kind in ("file", "invalid")]
+            found = _allowed(self._s, caller, start, wanted, [name.path for name in named if name.kind == "file"])
+            unusable = (name.path for name in named if name.kind == "invalid")
+            fitting = (path for path in unusable if wanted is None or wanted.match(below(start, path)))
+            return found._replace(unusable=sum(self._s.access.lists(caller, path) for path in fitting))
 
         return await to_thread.run_sync(below_it)
 
@@ -164,9 +168,7 @@ class Past:
             return False
         raise FileNotFound(start, f"there was nothing to search at @{self._at}")
 
-    async def files(
-        self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]
-    ) -> tuple[list[WorkspacePath], int]:
+    async def files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> Files:
         paths = [path for path in self._rows if start == ROOT or path.startswith(f"{start}/")]
         return await to_thread.run_sync(_allowed, self._s, caller, start, Globs(globs) if globs else None, paths)
 
@@ -193,10 +195,10 @@ class Past:
 
 def _allowed(
     services: Services, caller: Caller, start: WorkspacePath, wanted: Globs | None, paths: list[WorkspacePath]
-) -> tuple[list[WorkspacePath], int]:
+) -> Files:
     """Those of the paths that fit and that the caller may search, and how many more it may know of."""
     if wanted is not None:
         paths = [path for path in paths if wanted.match(below(start, path))]
     allowed = services.access.contents_of(caller, paths, SHOWN_OF_MANY)
     left_out = set(paths).difference(allowed) if len(allowed) < len(paths) else ()
-    return allowed, sum(services.access.may_be_counted(caller, path) for path in left_out)
+    return Files(allowed, sum(services.access.may_be_counted(caller, path) for path in left_out))

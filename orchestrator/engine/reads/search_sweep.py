@@ -45,6 +45,7 @@ class Sweep(msgspec.Struct):
     total: int = 0  # of matches
     searched: int = 0
     left_out: int = 0  # files that policy keeps out
+    unusable: int = 0  # names that are no paths
     partial: bool = False  # not all was searched
 
     def add(self, path: WorkspacePath, counted: Counted) -> None:

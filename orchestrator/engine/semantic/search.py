@@ -79,7 +79,7 @@ class SemanticSearcher:
             allowed, left_out = [start], 0
         else:
             await self._s.access.names(caller, call, start, directory=True)
-            allowed, left_out = await self._present.files(caller, start, params.globs)
+            allowed, left_out, _ = await self._present.files(caller, start, params.globs)
         index = await self._indexer.settled()
         behind = self._indexer.behind
         held = self._indexer.holding(allowed)
