@@ -322,3 +322,19 @@ async def test_what_takes_an_outline_says_what_to_send_instead(large: RunningDae
             await getattr(alice, call)("app.log", **asked)
         assert refused.value.code == "too_large"
         assert instead in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("more", [0, 300_000], ids=["in memory", "by pieces"])
+async def test_a_column_counts_the_line_of_the_file_whatever_is_hidden(
+    large: RunningDaemon, alice: FileAccess, more: int
+) -> None:
+    token = "ghp_" + "Ab0z" * 9
+    text = f"{'first, ' * 100}token = {token}; {'x, ' * 500}last"
+    (large.workspace / "app.log").write_text(f"{text}\n{'y' * 60}\n" + f"{'z' * 59}\n" * (more // 60))
+    begin = text.index(token)
+    for column in (1, 650, begin + 1, begin + 11, begin + len(token) + 1, len(text) - 3):
+        part = (await alice.read_file("app.log", start=1, column=column, line_numbers=False)).text.rstrip("\n")
+        whole = text.replace(token, "\N{FULL BLOCK}" * len(token))
+        assert part == whole[column - 1 :]
+    met = await alice.read_file("app.log", end=1)
+    assert met.next_in_line == f'read_file(path="app.log", start=1, column={begin + 1})'

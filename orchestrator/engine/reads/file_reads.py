@@ -282,7 +282,9 @@ class Reader:
                 limit = f", end={window.last if window.last is not None else params.end}"
             follow = f"read_file(path={quoted(path)}, start={last + 1}{limit}{at})"
         if cut:
-            in_line = f"read_file(path={quoted(path)}, start={cut[0]}, column={widest + 1}{at})"
+            covered = (secret.start for secret in window.hidden.found if secret.line == cut[0])
+            column = min((widest, *covered)) + 1  # a marker may be longer or shorter than what it stands for
+            in_line = f"read_file(path={quoted(path)}, start={cut[0]}, column={column}{at})"
         await self._note(caller, call, shown, text, (first, last), approval, cut=bool(cut) or window.column is not None)
         found = [secret for secret in window.hidden.found if first <= secret.line <= last]
         return r.FileText(

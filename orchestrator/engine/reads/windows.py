@@ -10,7 +10,7 @@ from orchestrator.core.content import LargeContent, Signature
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.shown_text import Hidden
+from orchestrator.core.shown_text import Hidden, ShownText
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.long_lines import NEAR
@@ -109,7 +109,9 @@ class Windows:
             more=start - 1 + len(lines) < total,
             final_newline=document.final_newline,
         )
-        return window if asked.column is None else _part(window, lines[0] if lines else "", asked.column, tokens)
+        if asked.column is None:
+            return window
+        return _part(window, ShownText(document, hidden).in_place(start) if lines else "", asked.column, tokens)
 
     async def of_large(self, caller: Caller, asked: Asked, version: Signature | LargeContent, tokens: int) -> Window:
         """Of a file that is read by pieces, or of a version of it that is kept. Raises as `LargeTexts.passage`."""
