@@ -227,6 +227,33 @@ async def test_refusals_name_the_lines_of_the_file(log: Log, alice: FileAccess) 
     log.holds()
 
 
+async def test_a_passage_whose_lines_end_differently_is_changed_by_its_line_numbers(
+    log: Log, alice: FileAccess
+) -> None:
+    data = log.text.encode().replace(line(300).encode() + b"\n", line(300).encode() + b"\r\n")
+    log.path.write_bytes(data)
+    quoted = "\n".join(line(number) for number in (299, 300, 301))
+    with pytest.raises(RemoteError) as refused:
+        await alice.edit_file("app.log", [Replacement(search=quoted, replace="x")])
+    assert refused.value.code == "search_not_found"
+    assert "{start, end, expect, replace}" in (refused.value.hint or "")
+    by_lines = Replacement(start=299, end=301, expect=quoted, replace=f"one\ntwo\n{line(301)}")
+    made(await alice.edit_file("app.log", [by_lines]))
+    old, new = (f"{a}\n{b}\r\n".encode() for a, b in ((line(299), line(300)), ("one", "two")))
+    assert log.path.read_bytes() == data.replace(old, new)
+
+
+async def test_large_utf_16_is_replaced_as_a_whole(log: Log, alice: FileAccess) -> None:
+    log.path.write_bytes(log.text.encode("utf-16"))
+    with pytest.raises(RemoteError) as refused:
+        await alice.edit_file("app.log", [Replacement(search=line(300), replace="x")])
+    assert refused.value.code == "too_large"
+    assert "write_file" in (refused.value.hint or "")
+    newest = (await alice.file_history("app.log")).versions[0].version_id
+    made(await alice.write_file("app.log", "short\n", mode="truncate", base=newest))
+    assert "short" in (await alice.read_file("app.log")).text
+
+
 async def test_a_secret_that_was_not_shown_stays(large: RunningDaemon, log: Log, alice: FileAccess) -> None:
     log.lines[10_000] = 'token = "ghp_' + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36] + '"'
     log.path.write_text(log.text)

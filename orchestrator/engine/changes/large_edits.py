@@ -184,7 +184,8 @@ class LargeEdits:
                 raise FileTooLarge(
                     path,
                     f"it is {sample.encoding} and has {size} bytes; passages of such a file can't be changed",
-                    hint="It can be replaced as a whole. A person can raise limits.in_memory_bytes in the policy.",
+                    hint="Replace the file: write_file with mode 'truncate', all of its content, and as `base` its "
+                    "newest @N in file_history. A person can raise limits.in_memory_bytes in the policy.",
                 )
             codec = codec_of(sample.encoding)
             moved = (
@@ -389,7 +390,7 @@ def _sought(command: Command, path: WorkspacePath) -> tuple[list[Sought], list[L
                     raise FileTooLarge(path, "it is too large to be removed by its lines", hint="Use delete_file.")
                 quoted = [(number, hunk.old) for number, hunk in enumerate(_hunks_of(item.patch))]
                 sought += [
-                    Sought("\n".join(old), f"hunk {n + 1}: its lines", n, of_patch=True) for n, old in quoted if old
+                    Sought("\n".join(old), f"hunk {n + 1}: its text", n, of_patch=True) for n, old in quoted if old
                 ]
         case _:
             pass
@@ -443,10 +444,14 @@ def _check_places(here: Facts, sought: Sought, places: Places, scan: LineScan) -
         why = "this session has not seen it, and the patch's passages are not all in it exactly once"
         raise base_required(here.path, why)
     if not places and sought.text:
+        mixed = plain(sought.text).count("\n") > 1
+        ends = (
+            " Where line ends are of several kinds, use edit_file with {start, end, expect, replace}." if mixed else ""
+        )
         raise SearchNotFound(
-            f"{sought.name} is not in the file. In a file of this size it is looked for as it is quoted, and no "
-            "otherwise.",
-            hint="search_content with mode fuzzy finds the lines that are like it; quote them as they are.",
+            f"{sought.name} is not in the file. In a file of this size it is looked for as it is quoted"
+            f"{', with one kind of line end' if mixed else ''}.",
+            hint=f"search_content with mode fuzzy finds the lines that are like it; quote them as they are.{ends}",
             details=details,
         )
     if len(places) > MOST_FOUND:
