@@ -183,7 +183,9 @@ class Replacement(Params, frozen=True, omit_defaults=True):
     ] = None
     start: Annotated[Count | None, Meta(description="First line to replace, 1-based.")] = None
     end: Annotated[Count | None, Meta(description="Last line, included.")] = None
-    expect: Annotated[Content | None, Meta(description="What these lines hold now; refused if they differ.")] = None
+    expect: Annotated[Content | None, Meta(description="Required with start and end: what these lines hold now.")] = (
+        None
+    )
     symbol: Annotated[
         Annotated[str, Meta(min_length=1, max_length=500)] | None,
         Meta(description="Function, class, key or heading, e.g. 'Class.method'."),
