@@ -81,7 +81,8 @@ class ContentAccess(Access):
         `asks`: what names that the file had ask besides. Raises Denied, and ApprovalRequired: a person is asked for
         this version.
         """
-        own = self._asks if size is None else self._gate.asks(self.caller, self._actions, self.path, size=size)
+        known = size is None and not self._gate.tagged(self.path)  # the file may have brought tags along since
+        own = self._asks if known else self._gate.asks(self.caller, self._actions, self.path, size=size)
         wanted = {**(asks or {}), **own}
         if wanted:
             self.approval = await self._gate.require(self.caller, self._call, self.path, wanted, version, digest)
@@ -92,7 +93,7 @@ class AccessGate:
 
     def __init__(self, permissions: Permissions, state: State, notes: Notes, clock: Clock) -> None:
         self._permissions, self._notes, self._clock = permissions, notes, clock
-        self._pending, self._registry = state.pending, state.registry
+        self._pending, self._registry, self._tags = state.pending, state.registry, state.tags
 
     async def names(self, caller: Caller, call: Call, path: WorkspacePath, *, directory: bool = False) -> NameAccess:
         """Access to what is known of one path, and to a directory's names. Raises Denied, ApprovalRequired."""
@@ -210,6 +211,10 @@ class AccessGate:
             if isinstance(verdict, NeedApproval):
                 asks[action] = verdict
         return asks
+
+    def tagged(self, path: WorkspacePath) -> bool:
+        """Whether tags were set on a path."""
+        return bool(self._tags.of(path))
 
     def lists(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may know of a path without asking any more; a yes to a directory is to all in it."""

@@ -26,6 +26,7 @@ from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.moved_tags import MovedTags
 from orchestrator.engine.notes import Notes
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.workspace import Workspace
@@ -47,6 +48,7 @@ class Permissions:
     def __init__(self, policy: Policy, state: State, workspace: Workspace, notes: Notes, clock: Clock) -> None:
         self.policy, self._state, self._workspace, self._notes = policy, state, workspace, notes
         self._clock = clock
+        self.moved_tags = MovedTags(state, workspace)
         self._titles: dict[SessionId, tuple[Seq, str]] = {}
 
     def verdict(
@@ -98,7 +100,7 @@ class Permissions:
             is_git=is_git,
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
-            tags=self._state.tags.of(check.path),
+            tags=self._tags(check),
         )
 
     def allowing(self, caller: Caller, actions: Sequence[Action]) -> Callable[[WorkspacePath], bool | None]:
@@ -112,6 +114,14 @@ class Permissions:
     def profile(self, caller: Caller) -> Profile:
         """What the caller may take at once and in a day, and how its changes are treated."""
         return _profile(self.policy, caller.agent, caller.agent_class)
+
+    def _tags(self, check: PermissionCheck) -> tuple[str, ...]:
+        """Also those that a file brings along which another program moved here, and the journal does not know yet."""
+        tags = self._state.tags.of(check.path)
+        if check.directory or not self._state.tags or not self.policy.tags:
+            return tags
+        source = self.moved_tags.source(check.path, most=self.policy.limits.change_bytes)
+        return tags if source is None else (*tags, *self._state.tags.of(source))
 
     def _size(self, path: WorkspacePath) -> int | None:
         """Of a file; None where it can't be seen, which its own refusal says."""

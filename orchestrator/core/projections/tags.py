@@ -33,6 +33,10 @@ class Tags(Projection):
         """The tags that were set on a path."""
         return self._tags.get(path, ())
 
+    def __bool__(self) -> bool:
+        """Whether any are set."""
+        return bool(self._tags)
+
     def __iter__(self) -> Iterator[tuple[WorkspacePath, tuple[str, ...]]]:
         """All paths with tags, in their order."""
         return iter(sorted(self._tags.items()))

@@ -361,11 +361,14 @@ class Observer:
         if met.stat is None:
             if entry is None:
                 return None
+            self._s.permissions.moved_tags.left(entry)
             holder, lease = self._held(path)
             return ExternalFileRemoved(
                 path=path, before=entry.digest, moved_to=moved_to, lease_holder=holder, lease=lease
             )
         signature, mode = met.stat.signature, met.stat.mode
+        moved_tags, most = self._s.permissions.moved_tags, self._s.permissions.policy.limits.change_bytes
+        moved_from = moved_from or moved_tags.source(path, digest=digest, most=most)
         if entry is not None:
             if (entry.digest, entry.signature, entry.mode) == (digest, signature, mode) and (entry.kept or not keep):
                 return None
@@ -373,10 +376,12 @@ class Observer:
             if unhashed or (digest is not None and entry.digest == digest):
                 found = FoundFile(path, signature, mode, digest, keep or entry.kept, int(entry.version))
                 return FilesFound(entries=(found,))
-        elif not self._is_new(path):
+        elif moved_from is None and not self._is_new(path):
             return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
         holder, lease = self._held(path)
         if entry is not None:
+            if entry.signature is not None and entry.signature.inode != signature.inode:
+                moved_tags.left(entry)
             return ExternalFileChanged(
                 path=path,
                 before=entry.digest,
