@@ -26,15 +26,15 @@ NOT_STARTED = 127
 LOOK_S = 0.02
 
 
-class EndRequested(BaseException):
-    """Somebody wants the command to end."""
+ENDING = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+"""Somebody wants the command to end."""
 
 
 def main(argv: list[str]) -> int:
     """The command's exit code; 128 and the signal's number for one that a signal ended."""
     parent, command = int(argv[0]), argv[2:]
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _request_end)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # what is ignored may not be waited for
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})  # nothing interrupts the ending itself
     child = None
     try:
         _bind()
@@ -42,20 +42,18 @@ def main(argv: list[str]) -> int:
             return NOT_STARTED  # it died before it could be watched
         environment = {**os.environb, **_variables(argv[1])}
         child = os.posix_spawnp(
-            command[0], command, environment, setsid=True, setsigmask=(), setsigdef=(signal.SIGTERM, signal.SIGINT)
+            command[0], command, environment, setsid=True, setsigmask=(), setsigdef=(*ENDING, signal.SIGCHLD)
         )
         code = _wait(child)
     except OSError as error:
         print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
-    except EndRequested:
-        return 128 + signal.SIGTERM
     else:
+        if code is None:
+            return 128 + signal.SIGTERM
         child = None
         return code
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         if child is not None:
             _ask(child)
         _end_all()
@@ -72,10 +70,6 @@ def _variables(handed: str) -> dict[bytes, bytes]:
     return {name: value for name, _, value in found if os.fsdecode(name) in names}
 
 
-def _request_end(number: int, frame: object) -> None:
-    raise EndRequested
-
-
 def _bind() -> None:
     """Die with the parent, and inherit orphans."""
     if sys.platform != "linux":
@@ -87,13 +81,16 @@ def _bind() -> None:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _wait(child: int) -> int:
-    """Until the command itself ends; what it left behind is reaped meanwhile."""
-    while True:
-        ended, status = os.waitpid(-1, 0)
-        if ended == child:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
+def _wait(child: int) -> int | None:
+    """Until the command itself ends, or is to; what it left behind is reaped meanwhile."""
+    while signal.sigwait({*ENDING, signal.SIGCHLD}) == signal.SIGCHLD:
+        ended = -1
+        while ended != 0:  # one signal may stand for several
+            ended, status = os.waitpid(-1, os.WNOHANG)
+            if ended == child:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+    return None
 
 
 def _ask(child: int) -> None:

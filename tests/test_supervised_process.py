@@ -74,6 +74,22 @@ async def test_a_command_that_is_ended_takes_all_of_it_along(base: Path) -> None
     assert gone(sleeper)
 
 
+@pytest.mark.parametrize("number", range(10))
+def test_signals_that_come_while_it_ends_change_nothing(number: int) -> None:
+    """However many: all that it started is gone when it is, and it says nothing."""
+    command = ["sh", "-c", f"{AWAY} sleep 600"]
+    arguments = [sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), "", *command]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        sleeper = int(process.stdout.readline())
+        while process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == b""
+        assert process.returncode == 128 + signal.SIGTERM
+    assert gone(sleeper)
+
+
 def test_it_ends_when_its_parent_is_killed() -> None:
     """The parent starts the subreaper and waits for it."""
     below = (sys.executable, "-I", "-S", subreaper.__file__)
