@@ -10,13 +10,16 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """The least recently used value goes when the costs of all are over `most_bytes`; the newest always stays."""
+    """The least recently used value goes when the costs of all are over `most`; the newest always stays.
 
-    def __init__(self, most_bytes: int) -> None:
+    A cost is what a value takes in bytes, or whatever is counted.
+    """
+
+    def __init__(self, most: int) -> None:
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._most = most_bytes
+        self._most = most
         self.held_bytes = 0
-        """What the values take, as far as their costs tell."""
+        """The costs of all; bytes where these are."""
 
     def __contains__(self, key: K) -> bool:
         return key in self._values
@@ -32,8 +35,8 @@ class BoundedCache(Generic[K, V]):
         self._values.move_to_end(key)
         return found[0]
 
-    def put(self, key: K, value: V, cost: int) -> V:
-        """Keep a value that takes so many bytes of memory."""
+    def put(self, key: K, value: V, cost: int = 1) -> V:
+        """Keep a value."""
         self.held_bytes += cost - self._values.pop(key, (None, 0))[1]
         self._values[key] = value, cost
         while self.held_bytes > self._most and len(self._values) > 1:

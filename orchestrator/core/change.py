@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.content import LineHunk, LineRange, ResolvedRegion, Rung, Signature
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Action
@@ -49,6 +50,12 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def renamed(self) -> bool:
         """Whether one rename brings the file here, unchanged."""
         return self.moved_from is not None and not self.rewritten
+
+    def counts(self, before: Digest | None) -> tuple[int, int] | None:
+        """Lines added and removed, where the file held `before`, under whichever path; None: they were not compared."""
+        if not self.hunks and before != self.after:
+            return None
+        return sum(hunk.new_len for hunk in self.hunks), sum(hunk.old_len for hunk in self.hunks)
 
 
 class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -116,6 +123,7 @@ class PermissionCheck(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     others_work: bool = False
     directory: bool = False
     size: FromContent[int | None] = None  # of the content that is to be there
+    command: CommandLine | None = None  # of a run, which begins in `path`
 
 
 def checksum_of(

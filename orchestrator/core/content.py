@@ -9,7 +9,7 @@ from typing import Final, Generic, Literal, TypeVar, get_args
 import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent
-from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
 """How a patch fits: on its own base, moved with its lines, found again in the same
@@ -167,3 +167,13 @@ class ResolvedRegion(msgspec.Struct, frozen=True):
     why: str
     region: Region
     merged: Span
+
+
+class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Lines of one version that an answer showed."""
+
+    path: WorkspacePath
+    version: Seq
+    ranges: FromContent[tuple[LineRange, ...]]
+    total_lines: FromContent[int]  # of a large file whose lines are not counted: more than were shown
+    cut: bool = False  # a line was shortened, so nothing of it counts as seen whole

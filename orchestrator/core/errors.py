@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from orchestrator.core.characters import shows
 
 if TYPE_CHECKING:
-    from orchestrator.core.events.files import SeenLines
+    from orchestrator.core.content import SeenLines
     from orchestrator.core.ids import WorkspacePath
 
 
@@ -82,7 +82,7 @@ class UnknownOperation(CallerError, code="unknown_operation", hint="tools/list n
 
 
 class NotAvailable(CallerError, code="not_available", hint="Use the operations that tools/list names."):
-    """The contract names it, this version does not have it yet."""
+    """What is asked for is not offered here."""
 
 
 class ParameterUnknown(CallerError, code="unknown_parameter", hint="Send only the parameters of its schema."):
@@ -344,6 +344,18 @@ class PathReserved(
     """Another agent reserved the path, and policy does not let anybody else in meanwhile."""
 
 
+class ProgramNotFound(CallerError, code="program_not_found", hint="Name a program that is installed, or its path."):
+    """There is no such program, or it can't be started."""
+
+
+class CommandRunning(
+    CallerError,
+    code="command_running",
+    hint="Go on with other work, and call again when it has ended.",
+):
+    """Another command runs in the workspace itself; one at a time may, so that its changes are known for its own."""
+
+
 class ApprovalRequired(
     CallerError, code="approval_required", hint="Go on with other work, and call again when it is granted."
 ):
@@ -408,6 +420,14 @@ class BaseRequired(
     """The whole file would be replaced, and this session has not seen it whole."""
 
 
+class EditStale(
+    CallerError,
+    code="edit_stale",
+    hint="Read the file again with your own tool, then make the edit from what is there.",
+):
+    """The file changed since the session read what its own tool is about to edit."""
+
+
 class SearchNotFound(
     CallerError,
     code="search_not_found",
@@ -431,13 +451,17 @@ class SearchAmbiguous(
 
 
 class SymbolNotFound(
-    SearchNotFound, code="symbol_not_found", hint="Take one of the nearest names, in full, or send {search, replace}."
+    SearchNotFound,
+    code="symbol_not_found",
+    hint="Take one of the nearest names, in full; in an edit, {search, replace} will do.",
 ):
     """The file defines nothing of that name."""
 
 
 class SymbolAmbiguous(
-    SearchAmbiguous, code="symbol_ambiguous", hint="Name it in full ('Class.method'), or send {search, replace}."
+    SearchAmbiguous,
+    code="symbol_ambiguous",
+    hint="Name it in full ('Class.method'); in an edit, {search, replace} will do.",
 ):
     """The file defines that name more than once."""
 

@@ -13,7 +13,7 @@ from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import GrantAdded, GrantExpired, GrantRevoked
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
-from orchestrator.core.paths import join
+from orchestrator.core.paths import ROOT, join
 from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.protected import literal
 from orchestrator.core.policy.rules import Action, Request, Rule
@@ -53,6 +53,7 @@ class Grant(msgspec.Struct, frozen=True, dict=True):
             request.action in added.actions
             and request.agent == added.agent
             and (added.others_work or not request.others_work)
+            and added.command == request.command
             and self.names(request.path, directory=request.directory)
         )
 
@@ -138,6 +139,7 @@ def grants_for(
             by=by,
             session=session,
             others_work=any(others for _, others in done),
+            command=asked[0].command,
         )
         for done, globs in paths.items()
     )
@@ -151,6 +153,8 @@ def grants_for(
 
 def _exactly(check: PermissionCheck) -> tuple[str, ...]:
     """The globs that name one path, and nothing in it, should it be a folder; a yes to list one is to all in it."""
+    if check.path == ROOT:  # the grant names the command and its directory itself
+        return ("**",)
     glob = literal(check.path)
     return (glob,) if check.action == "list" else (glob, f"!{glob}/*")
 

@@ -16,7 +16,7 @@ ALWAYS_BYTES = 100 * 1024 * 1024
 _LIKELY = {"code", "doc", "config", "test", "entrypoint"}
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True, gc=False):
     """A file whose content may be kept."""
 
     path: WorkspacePath

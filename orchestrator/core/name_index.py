@@ -11,6 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from orchestrator.core.ids import WorkspacePath
+
 NameKind = Literal["file", "directory", "other", "invalid"]
 """`invalid` breaks the name rule: it is written escaped, shown, and never opened."""
 
@@ -144,6 +146,11 @@ def _pieces(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     step = len(lines) if len(lines) <= 2 * PIECE_LINES else PIECE_LINES
     texts = tuple("\n" + "\n".join(lines[at : at + step]) + "\n" for at in range(0, len(lines), step or 1))
     return tuple(text[1 : text.index("\n", 1)] for text in texts), texts  # copies: the lines themselves can go
+
+
+def files_in(text: str) -> list[WorkspacePath]:
+    """The files of a piece."""
+    return [WorkspacePath(line) for line in lines_in(text) if line[-1] > AFTER]
 
 
 def lines_in(text: str) -> list[str]:

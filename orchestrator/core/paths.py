@@ -12,17 +12,9 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
+from orchestrator.core import errors as e
 from orchestrator.core.characters import DEFAULT_IGNORABLE
-from orchestrator.core.errors import (
-    FileNotFound,
-    NotADirectory,
-    NotAFile,
-    PathAbsolute,
-    PathInvalid,
-    PathNotCanonical,
-    PathTooLong,
-    escaped,
-)
+from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
 
 ROOT = WorkspacePath(".")
@@ -54,20 +46,20 @@ def parse_path(
     `check_new_name` is a separate check of new names.
     """
     if not raw:
-        raise PathInvalid(raw, "the path is empty", hint="Name a file; '.' is the workspace's root.")
+        raise e.PathInvalid(raw, "the path is empty", hint="Name a file; '.' is the workspace's root.")
     text = _relative(raw, roots)
     while text.startswith("./"):
         text = text[2:]
     if text in ("", "."):
         if directory:
             return ROOT
-        raise NotAFile(_shown(raw), "this is the workspace's root, a directory")
+        raise e.NotAFile(_shown(raw), "this is the workspace's root, a directory")
     trailing = text.endswith("/")
     if trailing:
         text = text[:-1]
     _check(raw, text, may_create=may_create)
     if trailing and not directory:
-        raise NotADirectory(_shown(raw), "a file's path does not end with '/'", hint="Drop the trailing '/'.")
+        raise e.NotADirectory(_shown(raw), "a file's path does not end with '/'", hint="Drop the trailing '/'.")
     return WorkspacePath(text)
 
 
@@ -80,9 +72,9 @@ def check_new_name(path: WorkspacePath) -> None:
         return
     for component in path.split("/"):
         if component.endswith((" ", ".")):
-            raise PathInvalid(_shown(path), "a new name may not end with a space or a dot")
+            raise e.PathInvalid(_shown(path), "a new name may not end with a space or a dot")
         if ":" in component or "\\" in component:
-            raise PathInvalid(_shown(path), "a new name may not contain ':' or a backslash")
+            raise e.PathInvalid(_shown(path), "a new name may not contain ':' or a backslash")
 
 
 def valid_name(name: str) -> bool:
@@ -107,7 +99,7 @@ def _relative(raw: str, roots: tuple[str, ...]) -> str:
         if raw == whole or raw.startswith(whole + "/"):
             return raw[len(whole) + 1 :] or "."
     hint = f"Paths are relative to the workspace, {escaped(roots[0])}." if roots else None
-    raise PathAbsolute(_shown(raw), "an absolute path outside the workspace", hint=hint or PathNotCanonical.hint)
+    raise e.PathAbsolute(_shown(raw), "an absolute path outside the workspace", hint=hint or e.PathNotCanonical.hint)
 
 
 def _check(raw: str, text: str, *, may_create: bool) -> None:
@@ -115,22 +107,22 @@ def _check(raw: str, text: str, *, may_create: bool) -> None:
     shown, components = _shown(raw), text.split("/")
     if (bad := _bad_character(text)) is not None:
         why = f"contains the character U+{ord(bad):04X} ({unicodedata.category(bad)})"
-        raise PathInvalid(shown, why, hint="Names contain no control, format or line-breaking characters.")
+        raise e.PathInvalid(shown, why, hint="Names contain no control, format or line-breaking characters.")
     if "." in components or ".." in components:
-        raise PathNotCanonical(shown, "contains a '.' or '..' component")
+        raise e.PathNotCanonical(shown, "contains a '.' or '..' component")
     longest = max(len(component.encode()) for component in components)
     if longest > COMPONENT_BYTES or len(components) > COMPONENTS or len(text.encode()) > PATH_BYTES:
         most = f"{PATH_BYTES} bytes in at most {COMPONENTS} components of at most {COMPONENT_BYTES}"
-        raise PathTooLong(shown, f"a path has at most {most}")
+        raise e.PathTooLong(shown, f"a path has at most {most}")
     if "" in components and not _URL.match(text):
-        raise PathNotCanonical(shown, "contains an empty component ('//')")
+        raise e.PathNotCanonical(shown, "contains an empty component ('//')")
     if "" in components and may_create:
-        raise PathInvalid(shown, "a URL is no name for a file")
+        raise e.PathInvalid(shown, "a URL is no name for a file")
     if "" in components:
-        raise FileNotFound(shown, "nothing has this name; it is taken literally, not as a URL")
+        raise e.FileNotFound(shown, "nothing has this name; it is taken literally, not as a URL")
     if not unicodedata.is_normalized("NFC", text):
         hint = "Send it composed (NFC). Where its name on disk is not, no call can name it: a person must rename it."
-        raise PathNotCanonical(shown, "is not in Unicode form NFC", hint=hint)
+        raise e.PathNotCanonical(shown, "is not in Unicode form NFC", hint=hint)
 
 
 def _bad_character(text: str) -> str | None:

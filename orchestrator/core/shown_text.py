@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -10,7 +12,9 @@ import msgspec
 from orchestrator.core.content import LineRange
 from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.text.redact import secrets
+from orchestrator.core.text.redact import SecretRedactor, secrets
+from orchestrator.core.text.secret_rules import Level
+from orchestrator.core.text.secrets import Secret, env_values
 
 COVER = "█"
 """In place of each character of a secret, where characters are counted."""
@@ -46,6 +50,35 @@ class Hidden(NamedTuple):
 
 
 NOTHING_HIDDEN = Hidden({}, ())
+
+
+def hidden_of(lines: Sequence[str], level: Level, key: bytes, *, env: bool = False) -> Hidden:
+    """What of a text is hidden at a level; `key`: of the numbers in the markers. `env`: all its values are secrets.
+
+    Cost: O(characters). A search of one line keeps the interpreter lock.
+    """
+    found = secrets(lines, env_values(lines) if env else (), level)
+    if not found:
+        return NOTHING_HIDDEN
+    redactor = SecretRedactor(number=partial(_number, key))
+    shown = redactor.hide(lines, env_values(lines) if env else (), level)
+    changed = {n: new for n, (old, new) in enumerate(zip(lines, shown, strict=True), 1) if old != new}
+    return Hidden(changed, tuple(map(placed, found)))
+
+
+def hidden_of_text(text: str, level: Level, key: bytes, *, env: bool = False) -> Hidden:
+    """The same of lines that were joined for a worker."""
+    return hidden_of(text.split("\n"), level, key, env=env)
+
+
+def placed(secret: Secret) -> HiddenSecret:
+    """A secret, in lines that are counted from 1."""
+    return HiddenSecret(secret.line + 1, secret.start, secret.end, secret.kind)
+
+
+def _number(key: bytes, secret: str) -> int:
+    """The same for the same secret and key; it tells nothing else of it."""
+    return int.from_bytes(hmac.digest(key, secret.encode("utf-8", "surrogatepass"), "sha256")[:4]) % 1_000_000
 
 
 class ShownText:

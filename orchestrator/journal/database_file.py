@@ -12,14 +12,7 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
-from orchestrator.core.errors import (
-    DiskFull,
-    JournalCorrupt,
-    JournalTooNew,
-    OrchestratorError,
-    StateDirectoryUnusable,
-    WorkspaceHeld,
-)
+from orchestrator.core import errors as e
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.state_files import sync_above, sync_directory
 
@@ -89,7 +82,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?mode=ro"
     with naming_trouble(path), _closed_on_error(_connect(uri, uri=True)) as connection:
         if _check_identity(connection, path) == 0:
-            raise JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
+            raise e.JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
         _check_meta(connection, path)
         for setting in ("query_only = ON", "wal_autocheckpoint = 0", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {setting}")
@@ -109,28 +102,28 @@ def naming_trouble(path: Path | str) -> Iterator[None]:
         raise trouble_of(error, path) from error
 
 
-def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
+def trouble_of(error: sqlite3.Error, path: Path | str) -> e.OrchestratorError:
     """What an error of the driver means: only what the file itself is to blame for is corruption."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return WorkspaceHeld(
+        return e.WorkspaceHeld(
             f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
         )
     if name in FULL:
-        return DiskFull(f"the disk of {path} is full; nothing was changed", hint="Free some space, then start again.")
+        return e.DiskFull(f"the disk of {path} is full; nothing was changed", hint="Free some space, then start again.")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
-        return lacking_descriptor(f"{path} can't be opened") or StateDirectoryUnusable(
+        return lacking_descriptor(f"{path} can't be opened") or e.StateDirectoryUnusable(
             f"{path} can't be opened or written: {error}",
             hint="Every call is an event, reads too, so nothing is served without a journal that takes events. "
             "Give the state directory back to its owner, writable, on a file system that takes writes.",
         )
-    return JournalCorrupt(
+    return e.JournalCorrupt(
         f"{path} can't be used as a journal: {error}",
         hint="`orchestrator journal verify` says more; restore a backup.",
     )
 
 
-def lacking_descriptor(what: str) -> OrchestratorError | None:
+def lacking_descriptor(what: str) -> e.OrchestratorError | None:
     """SQLite does not say why it could not open a file: as many descriptors as a database takes show it."""
     with ExitStack() as opened:
         try:
@@ -169,11 +162,11 @@ def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if (tables or found) and found != APPLICATION_ID:
-        raise JournalCorrupt(
+        raise e.JournalCorrupt(
             f"{path} is a database of another program", hint="Move it away, or name another state directory."
         )
     if version > len(migrations()):
-        raise JournalTooNew(
+        raise e.JournalTooNew(
             f"{path} has schema {version}; this program knows up to {len(migrations())}",
             hint="Run the newer version of the program that wrote it.",
         )
@@ -185,7 +178,7 @@ def _check_meta(connection: sqlite3.Connection, path: Path) -> None:
     there = {key for (key,) in connection.execute("SELECT key FROM meta")}
     lacks = sorted({"journal", "epoch"} - there)
     if lacks:
-        raise JournalCorrupt(
+        raise e.JournalCorrupt(
             f"{path} is damaged: its table meta lacks {' and '.join(lacks)}", hint="Restore it from a backup."
         )
 

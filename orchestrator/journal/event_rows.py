@@ -197,10 +197,11 @@ def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -
     elif tags:
         clauses.append(f"+tag IN ({', '.join('?' * len(tags))})")
     values += tags
-    for bound, at in (("at >= ?", wanted.since_at), ("at <= ?", wanted.until_at)):
-        if at is not None:
-            clauses.append(bound)
-            values.append(at)
+    beside = (("at >= ?", wanted.since_at), ("at <= ?", wanted.until_at), ("client_call_id = ?", wanted.client_call_id))
+    for clause, asked in beside:
+        if asked is not None:
+            clauses.append(clause)
+            values.append(asked)
     for mention in wanted.mentions:
         clause, more = _mentions(mention)
         clauses.append(clause)

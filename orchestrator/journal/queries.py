@@ -38,7 +38,6 @@ from orchestrator.ports.journal import (
     EventFilter,
     KnownVersion,
     Snapshot,
-    StagedContent,
     VerifyReport,
 )
 
@@ -68,6 +67,7 @@ class JournalReader:
         self.state_dir = state_dir
         self._path = state_dir / FILE_NAME
         self._blobs = Blobs(state_dir)
+        self.blocks, self.stage, self.discard = self._blobs.blocks, self._blobs.stage, self._blobs.discard
         self._reads = AsyncExitStack()
         self.head = Seq(0)
         self.id = ""
@@ -154,15 +154,6 @@ class JournalReader:
         if size <= INLINE_BYTES:
             return self._blobs.read(digest, size, data)
         return await to_thread.run_sync(self._blobs.read, digest, size, data)
-
-    def blocks(self, content: LargeContent) -> Iterator[bytes]:
-        return self._blobs.blocks(content)
-
-    def stage(self, blocks: Iterable[bytes], size: int) -> StagedContent | None:
-        return self._blobs.stage(blocks, size)
-
-    def discard(self, staged: StagedContent) -> None:
-        self._blobs.discard(staged)
 
     async def has_blob(self, digest: Digest) -> bool:
         return await self._one(self._points, sql("has_blob"), (digest,)) is not None

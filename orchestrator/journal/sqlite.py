@@ -15,14 +15,7 @@ from typing import Self
 import msgspec
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import (
-    DiskFull,
-    EventArchived,
-    JournalChanged,
-    JournalCorrupt,
-    VersionUnknown,
-    WritesStopped,
-)
+from orchestrator.core import errors as e
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.chain import Checkpoint
@@ -109,13 +102,13 @@ class SqliteJournal(JournalReader):
             make = partial(Writer, clock=clock, entropy=entropy, step=step, reserve=reserve)
             try:
                 self._writer = await to_thread.run_sync(self._writer_on, make)
-            except DiskFull:
+            except e.DiskFull:
                 if not reserve.release():
                     raise
                 self._writer = await to_thread.run_sync(self._writer_on, make)  # reads can be answered so
             self._pause_s = PAUSE_S
         elif not self._path.exists():
-            raise JournalCorrupt(
+            raise e.JournalCorrupt(
                 f"there is no {FILE_NAME} in {self.state_dir}", hint="Start the daemon on this workspace first."
             )
         self._lookup = open_reader(self._path)  # for lookups of microseconds on the loop's thread
@@ -206,7 +199,7 @@ class SqliteJournal(JournalReader):
         try:
             with naming_trouble(self._path):
                 yield
-        except JournalCorrupt as error:
+        except e.JournalCorrupt as error:
             if self._writer is None:
                 raise
             raise self._writer.stop_after(error.message, VERIFY) from error
@@ -238,7 +231,7 @@ class SqliteJournal(JournalReader):
 
     def _open_for_writing(self) -> Writer:
         if self._writer is None:
-            raise WritesStopped("the journal is not open for writing")
+            raise e.WritesStopped("the journal is not open for writing")
         return self._writer
 
     def _not_kept(self, contents: NewContents) -> NewContents:
@@ -256,7 +249,7 @@ class SqliteJournal(JournalReader):
 
     def _deliver(self, batch: list[tuple[Job, Outcome]]) -> None:
         """On the loop, after a commit: first the folds see every event, then the callers go on."""
-        trouble: WritesStopped | None = None
+        trouble: e.WritesStopped | None = None
         for recorded in (recorded for _, outcome in batch if isinstance(outcome, tuple) for recorded in outcome):
             self.head, self._tip = recorded.seq, recorded.hash
             try:
@@ -267,11 +260,11 @@ class SqliteJournal(JournalReader):
         for job, outcome in batch:
             job.resolve(trouble or outcome)
 
-    def _fold_failed(self, recorded: Recorded, error: Exception) -> WritesStopped:
+    def _fold_failed(self, recorded: Recorded, error: Exception) -> e.WritesStopped:
         message = f"a projection could not take event @{recorded.seq}: {error}"
         if self._writer is not None:
             self._writer.stop(message)
-        stopped = WritesStopped(message, hint="The event is kept. Restart the daemon, and report this.")
+        stopped = e.WritesStopped(message, hint="The event is kept. Restart the daemon, and report this.")
         stopped.__cause__ = error
         return stopped
 
@@ -285,12 +278,12 @@ class SqliteJournal(JournalReader):
         row = await self._one(self._points, sql("stored_payload"), (event.target,))
         if row is None:
             if self._holding(event.target) is not None:
-                raise EventArchived(
+                raise e.EventArchived(
                     f"event {show(event.target)} is archived, and archived events are not changed",
                     hint=f"Run `orchestrator journal unarchive {self.segments[-1].file}`, and so on until it is back; "
                     f"delete those files in {self._archive.folder}, which still hold the text; then redact again.",
                 )
-            raise VersionUnknown(f"the journal has no event {show(event.target)}")
+            raise e.VersionUnknown(f"the journal has no event {show(event.target)}")
         payload, old_salt = row
         rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
         event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
@@ -298,12 +291,12 @@ class SqliteJournal(JournalReader):
         def replace(connection: sqlite3.Connection) -> None:
             # SQLite overwrites the free space itself (`secure_delete`); older pages go with the write-ahead log.
             if connection.execute(sql("redact_event"), (rest, salt, int(event.target), old_salt)).rowcount != 1:
-                raise JournalChanged("the event was archived or redacted meanwhile")
+                raise e.JournalChanged("the event was archived or redacted meanwhile")
 
         hook = TransactionHook(inside=replace, scrubs=True)
         try:
             (recorded,) = await self.append(AppendBatch((NewEvent(STREAM, event),), origin), hook)
-        except JournalChanged:
+        except e.JournalChanged:
             return await self.redact(event, origin)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
 

@@ -10,15 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.core.errors import (
-    DiskFull,
-    JournalCorrupt,
-    OrchestratorError,
-    RequestIdReused,
-    StateDirectoryUnusable,
-    WorkspaceHeld,
-    WritesStopped,
-)
+from orchestrator.core import errors as e
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.codec import EventNotSerializable, tag_of
@@ -158,11 +150,11 @@ class Writer:
             self.stop(*problem)
             raise self._stopped()
 
-    def stop_after(self, why: str, mend: str = MEND) -> WritesStopped:
+    def stop_after(self, why: str, mend: str = MEND) -> e.WritesStopped:
         """Refuse every later job after an error of the files; where these were cut or replaced, that is the reason."""
         try:
             self.check_in_place()
-        except WritesStopped as misplaced:
+        except e.WritesStopped as misplaced:
             return misplaced
         self.stop(why, mend)
         return self._stopped()
@@ -208,13 +200,13 @@ class Writer:
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
             if not self._has_room():
-                raise DiskFull(f"{NO_SPACE}; nothing was changed")
+                raise e.DiskFull(f"{NO_SPACE}; nothing was changed")
             outcomes = self._commit(jobs)
             self._full = False
-        except DiskFull as error:
+        except e.DiskFull as error:
             self._full = self._full or any(job.unit.events for job in jobs)
             outcomes = self._closed_at_least(jobs, error)
-        except OrchestratorError as error:
+        except e.OrchestratorError as error:
             return [error for _ in jobs]
         except Exception as error:  # noqa: BLE001  # one unit that SQLite can't take must not fail the rest
             if len(jobs) == 1:
@@ -240,7 +232,7 @@ class Writer:
             return False  # the disk; the next commit meets the same trouble and says so
         return not busy
 
-    def _closed_at_least(self, jobs: Sequence[Job], error: DiskFull) -> list[Outcome]:
+    def _closed_at_least(self, jobs: Sequence[Job], error: e.DiskFull) -> list[Outcome]:
         """What of them closes something is written in the reserve's room; what does not fit even there is owed."""
         closing = [job for job in jobs if job.unit.closes]
         done: dict[Job, Outcome] = {}
@@ -248,7 +240,7 @@ class Writer:
             self._reserve.release()
             try:
                 done = dict(zip(closing, self._commit(closing), strict=True))
-            except DiskFull:
+            except e.DiskFull:
                 self._owed += closing
             except Exception as other:  # noqa: BLE001  # as above: whatever it is, it goes to who waits
                 done = dict.fromkeys(closing, self.refusal(other))
@@ -259,7 +251,7 @@ class Writer:
         if self._owed:
             try:
                 outcomes = self._commit(self._owed)
-            except DiskFull:
+            except e.DiskFull:
                 return False
             except Exception as error:  # noqa: BLE001  # an outcome that was owed can't be written: all writing stops
                 self.stop(f"the outcome of a change can't be written: {error}")
@@ -301,7 +293,7 @@ class Writer:
     ) -> Outcome:
         try:
             recorded, new_rows = self._validator.validate(job.unit)
-        except (StreamMoved, RequestIdReused, EventNotSerializable, TypeError, ValueError) as error:
+        except (StreamMoved, e.RequestIdReused, EventNotSerializable, TypeError, ValueError) as error:
             return error
         rows += new_rows
         # Since it was prepared, a content that was kept may have been collected, or its file removed.
@@ -334,22 +326,22 @@ class Writer:
         except sqlite3.Error as error:
             self.stop(f"the journal can't be written: {error}")
 
-    def _failure(self, error: sqlite3.Error, jobs: Sequence[Job]) -> OrchestratorError | sqlite3.Error:
+    def _failure(self, error: sqlite3.Error, jobs: Sequence[Job]) -> e.OrchestratorError | sqlite3.Error:
         """What a failed transaction means for its callers, and for all later ones."""
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
         trouble, name = trouble_of(error, "the journal"), getattr(error, "sqlite_errorname", "")
-        if isinstance(trouble, DiskFull):
-            return DiskFull(f"{NO_SPACE}; nothing was changed")
-        if not isinstance(trouble, JournalCorrupt | StateDirectoryUnusable):
+        if isinstance(trouble, e.DiskFull):
+            return e.DiskFull(f"{NO_SPACE}; nothing was changed")
+        if not isinstance(trouble, e.JournalCorrupt | e.StateDirectoryUnusable):
             return trouble  # the next unit may fare better
         if not name.startswith(DISK_FAILED) and not any(job.unit.events for job in jobs):
-            return JournalCorrupt(f"the journal can't be written: {error}")  # a snapshot: the events go on without it
+            return e.JournalCorrupt(f"the journal can't be written: {error}")  # a snapshot: the events go on without it
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
         return self.stop_after(f"the journal can't be written: {error}", VERIFY if damaged else MEND)
 
-    def _stopped(self) -> WritesStopped:
-        return WritesStopped(self._broken or "", hint=self._mend)
+    def _stopped(self) -> e.WritesStopped:
+        return e.WritesStopped(self._broken or "", hint=self._mend)
 
     def _begin(self) -> None:
         """Open a transaction, unless another daemon did since. Raises WritesStopped, WorkspaceHeld."""
@@ -359,7 +351,7 @@ class Writer:
             self.stop("the journal lacks its epoch: somebody has altered it")
             raise self._stopped()
         if row != (self._epoch,):
-            raise WorkspaceHeld(
+            raise e.WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
             )

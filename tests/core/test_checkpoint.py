@@ -75,7 +75,7 @@ def test_every_redactable_event_can_be_read_without_its_texts(event: Any) -> Non
     read = decode(rest, tag=tag_of(event), seq=1)
     assert dict(texts_of(read)) == {}
     back = encode(read)
-    for text in dict(texts_of(event)).values():
+    for _, text in texts_of(event):  # a list has several
         back = back.replace(REDACTED.encode(), msgspec.json.encode(text)[1:-1], 1)
     assert decode(back, tag=tag_of(event), seq=1) == event, "nothing else is blanked"
     assert encode(read) == rest

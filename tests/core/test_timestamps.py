@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.ids import Seq, Timestamp, parse_timestamp, written
+from orchestrator.core.ids import Seq, written
+from orchestrator.core.positions import Timestamp, parse_timestamp
 
 
 @pytest.mark.parametrize(

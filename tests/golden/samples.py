@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, UnseenChange
-from orchestrator.core.content import FoundFile, LineHunk, LineRange, ResolvedRegion, Signature, Span
+from orchestrator.core.commands import CommandLine
+from orchestrator.core.content import FoundFile, LineHunk, LineRange, ResolvedRegion, SeenLines, Signature, Span
+from orchestrator.core.events import commands as r
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import journal_maintenance as k
@@ -21,7 +23,7 @@ OLD = WorkspacePath("src/old.py")
 SESSION = SessionId("s-1f")
 AGENT = AgentName("claude")
 SIGNATURE = Signature(120, 1_700_000_000_000_000_001, 1_700_000_000_000_000_002, 77)
-SEEN = f.SeenLines(path=PATH, version=Seq(3), ranges=(LineRange(1, 20), LineRange(31, 40)), total_lines=90, cut=True)
+SEEN = SeenLines(path=PATH, version=Seq(3), ranges=(LineRange(1, 20), LineRange(31, 40)), total_lines=90, cut=True)
 INTENDED = PathChange(
     path=PATH,
     before=A,
@@ -275,10 +277,63 @@ SAMPLES: tuple[Event, ...] = (
     s.BudgetExceeded(budget="tokens", period="day", most=9000, used=9120, resets_at=1_700_006_400_000),
     s.ApproverSessionClosed(cause="idle", pid=4242),
     f.FileTagged(path=PATH, added=("reviewed",), removed=("todo",)),
+    r.CommandStarted(
+        argv=("pytest", "-q"),
+        cwd=WorkspacePath("src"),
+        mode="in_place",
+        environment=("CI=1",),
+        timeout_s=120,
+        rule="tests",
+        approval=Seq(29),
+        lease=Seq(28),
+        reason="after the change",
+    ),
+    r.CommandEnded(
+        command=Seq(60),
+        status="done",
+        exit_code=1,
+        signal=9,
+        output=A,
+        output_bytes=9000,
+        output_head=4096,
+        group=Seq(61),
+        changes=2,
+        confined_by="landlock",
+    ),
 )
 
+COMMAND = CommandLine(("make", "test"), WorkspacePath("."), "in_place", ("CI=1",))
+ASKED: tuple[Event, ...] = (
+    c.ApprovalRequested(
+        provenance=Provenance(operation="run_command"),
+        paths=(PathChange(path=WorkspacePath("."), before=None, after=None),),
+        rule="run: a person decides",
+        permissions=(PermissionCheck("run", WorkspacePath("."), directory=True, command=COMMAND),),
+        expires_at=1_800_000_000_000,
+    ),
+    c.GrantAdded(
+        agent=AGENT,
+        globs=("**",),
+        actions=("run",),
+        expires_at=1_700_028_800_000,
+        approval=Seq(30),
+        by="person:ada",
+        command=COMMAND,
+    ),
+)
+"""As GROWN; a yes to a command."""
+
 GROWN: tuple[Event, ...] = (
+    c.ApprovalRequested(
+        provenance=Provenance(operation="report_tool_call"),
+        paths=(PathChange(path=PATH, before=A, after=C),),
+        rule="edit: claude asks before it uses a tool of its own",
+        permissions=(PermissionCheck("write", PATH),),
+        expires_at=1_800_000_000_000,
+        tool_call="toolu_1",
+    ),
     f.FilesFound(entries=(FoundFile(path=PATH, signature=SIGNATURE, mode=0o644),), more=True),
+    f.ExternalBatchOpened(trigger="hook", tool="claude Edit"),
     f.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.ExternalFileChanged(
         path=PATH,

@@ -12,7 +12,7 @@ from orchestrator.core.events.codec import EVENTS, decode, encode, tag_of
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.append_validation import AppendValidator
 from orchestrator.ports.journal import AppendBatch, NewEvent
-from tests.golden.samples import GROWN, HINTED, MOVED, SAMPLES, TELLING
+from tests.golden.samples import ASKED, GROWN, HINTED, MOVED, SAMPLES, TELLING
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -60,6 +60,7 @@ FILES = {
     **{f"{tag_of(event)}.v1.grown.json": event for event in GROWN},
     **{f"{tag_of(event)}.v1.moved.json": event for event in MOVED},
     **{f"{tag_of(event)}.v1.hinted.json": event for event in HINTED},
+    **{f"{tag_of(event)}.v1.asked.json": event for event in ASKED},
     **{f"{tag_of(event)}.v1.told.json": event for event in TELLING},
 }
 

@@ -16,7 +16,8 @@ from anyio import to_thread
 
 from orchestrator.core.errors import ArchiveMissing, BackupInvalid, DiskFull, JournalCorrupt, NotLatestSegment
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.ids import Seq, parse_seq
+from orchestrator.core.ids import Seq
+from orchestrator.core.positions import parse_seq
 from orchestrator.journal import backup as backup_module
 from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
 from orchestrator.journal.database_file import FILE_NAME

@@ -5,24 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from orchestrator.core import errors as e
 from orchestrator.core.change import UnseenChange
 from orchestrator.core.conflicts.sides import Choices, Sides, changed_regions, within
 from orchestrator.core.content import Region
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
-from orchestrator.core.errors import (
-    CallerError,
-    Denied,
-    NotPermitted,
-    OrchestratorError,
-    ParameterInvalid,
-    VersionUnknown,
-    escaped,
-)
+from orchestrator.core.errors import escaped
 from orchestrator.core.events.conflicts import ConflictSides, Ignored, Verdict
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import PERSON, Allow, NeedApproval, Policy, Route
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import Document, decode
@@ -53,17 +47,17 @@ def authorize_resolution(
     number = show(conflict.seq)
     for path, (verdict, readable) in access.items():
         if not readable:
-            raise Denied(
+            raise e.Denied(
                 f"review {escaped(path)}: its content is not shown to {agent}, so it can't resolve {number}",
                 details={"path": escaped(path), "action": "read"},
             )
         if isinstance(verdict, NeedApproval) and (choice == "current" or path != conflict.found.path):
-            raise NotPermitted(
+            raise e.NotPermitted(
                 f"policy asks a person about reviews of {escaped(path)}: {verdict.reason}",
                 hint=f"A person resolves it: `orchestrator conflicts resolve {number}`.",
             )
     if agent == conflict.agent and choice != "current":
-        raise NotPermitted(
+        raise e.NotPermitted(
             f"{number} is {agent}'s own change; an agent cannot resolve its own conflict",
             hint="Withdraw it with choice 'current', or await_change.",
         )
@@ -126,16 +120,16 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
         return None
     if review is None:
         why = "is required with choice 'review': '@N' of the review whose proposal you looked at"
-        raise ParameterInvalid("review", why, hint=look)
+        raise e.ParameterInvalid("review", why, hint=look)
     number = parse_seq(review, parameter="review")
     if all(item.seq != number for item in conflict.reviews):
-        raise VersionUnknown(f"{show(number)} is no review of {show(conflict.seq)}", hint=look)
+        raise e.VersionUnknown(f"{show(number)} is no review of {show(conflict.seq)}", hint=look)
     if newest.seq != number:
         raise ConflictMoved(conflict, f"{show(newest.seq)} has come after review {show(number)}")
     return newest if newest.state == "answered" else None
 
 
-class ConflictClosed(CallerError, code="conflict_closed"):
+class ConflictClosed(e.CallerError, code="conflict_closed"):
     """The conflict was resolved or superseded before."""
 
     def __init__(self, conflict: Conflict) -> None:
@@ -143,7 +137,7 @@ class ConflictClosed(CallerError, code="conflict_closed"):
         super().__init__(f"{number} is {conflict.state} already", details={"conflict": number})
 
 
-class ConflictMoved(CallerError, code="conflict_moved", hint=LOOK):
+class ConflictMoved(e.CallerError, code="conflict_moved", hint=LOOK):
     """The choice is for another version of the file, or of the review, than the present one, or names none.
 
     It could mean something else now.
@@ -163,7 +157,7 @@ class ConflictMoved(CallerError, code="conflict_moved", hint=LOOK):
 _MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")
 
 
-class ProposalUnfit(OrchestratorError):
+class ProposalUnfit(e.OrchestratorError):
     """A reviewer gave nothing that may be applied, or can not be asked; `code` says in which way."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -226,18 +220,21 @@ def route_of(
     same_symbol: bool,
 ) -> Route | None:
     """The first route that matches; None: a person resolves it. A conflict is as large as its longest sides."""
-    lines = sum(max(span.length for span in region) for region in regions)
     return next(
         (
             route
             for route in routes
-            if (route.max_lines is None or lines <= route.max_lines)
-            and route.same_symbol in (None, same_symbol)
+            if route.same_symbol in (None, same_symbol)
             and not {"*", agent, f"class:{agent_class}"}.isdisjoint(route.agents)
             and Globs(route.paths).match(path)
+            and (route.max_lines is None or sum(map(_longest, regions)) <= route.max_lines)
         ),
         None,
     )
+
+
+def _longest(region: Region) -> int:
+    return max(region.base.length, region.current.length, region.proposed.length)
 
 
 def route_for(conflict: Conflict, policy: Policy, identities: Identities) -> Route | None:

@@ -87,6 +87,10 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         like = self.current if self.current.lines else self.proposed
         return merged_document(self, like, lines, ended=self._ended())
 
+    def rebased(self) -> Rebased:
+        """See `rebased`."""
+        return rebased(*self.lines)
+
     def same_conflict(self, newer: Sides) -> bool:
         """Whether the regions only moved, so that a choice for the one is the same choice for the other.
 

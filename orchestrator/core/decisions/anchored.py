@@ -10,7 +10,8 @@ import msgspec
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, Edit
+from orchestrator.core.text.edits import Edit
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.indent import NEIGHBOURS, Rebasing, Uncertain, indent_of
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage

@@ -24,6 +24,9 @@ WRITTEN_BYTES = 512 * 1024
 SEARCHED_BYTES = 64 * 1024 * 1024
 """Of all texts that are searched for all passages: so much is searched at once, to see whether more is to be done."""
 
+SLICE_BYTES = 1024 * 1024
+"""Of a text that are searched in one go."""
+
 
 def large(*documents: Document) -> bool:
     """Whether comparing these texts may take long. Cost: of large ones, nothing."""
@@ -33,7 +36,10 @@ def large(*documents: Document) -> bool:
 
 
 def costly(command: Command, facts: AllFacts) -> bool:
-    """Whether deciding may take long: large texts to compare, or to search by likeness. Cost: a search in C."""
+    """Whether deciding may take long: large texts to compare, or to search by likeness.
+
+    Cost: a search in C of all the text; of a large one it belongs beside the event loop.
+    """
     if effort(command) > LARGE_LINES:
         return True
     if isinstance(command, Write) and len(command.content) > WRITTEN_BYTES:
@@ -73,7 +79,8 @@ def effort(command: Command) -> int:
 def size_of(facts: AllFacts) -> int:
     """Of the largest text, in bytes; a line counts as 32 bytes at least."""
     held = (here.held.data for here in facts.values() if here.held is not None)
-    kept = (data for here in facts.values() for data in here.contents.values())
+    fetched = {id(here.contents): here.contents for here in facts.values()}  # facts of many files share one
+    kept = (data for contents in fetched.values() for data in contents.values())
     return max((_weight(data) for data in (*held, *kept)), default=0)
 
 
@@ -89,6 +96,12 @@ def _quoted(changes: Sequence[Change], held: Held) -> bool:
     if isinstance(data, LargeContent):
         return True
     searched = [change.search for change in changes if isinstance(change, Replacement)]
-    return all(
-        any(form.encode("utf-8", "replace") in data for form in (text, text.replace("\n", "\r\n"))) for text in searched
+    forms = (dict.fromkeys((text, text.replace("\n", "\r\n"))) for text in searched)
+    return all(any(_holds(data, form.encode("utf-8", "replace")) for form in either) for either in forms)
+
+
+def _holds(data: bytes, sought: bytes) -> bool:
+    """Slice by slice: one search of it all would keep the interpreter lock."""
+    return any(
+        data.find(sought, at, at + SLICE_BYTES + len(sought)) >= 0 for at in range(0, len(data) or 1, SLICE_BYTES)
     )

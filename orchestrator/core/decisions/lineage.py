@@ -12,10 +12,11 @@ from typing import TypeAlias
 import msgspec
 
 from orchestrator.core.errors import NothingToChange
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import OUTSIDE, Recorded
 from orchestrator.core.events.files import ChangeApplied, path_changes
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.positions import Timestamp
 from orchestrator.core.projections.versions import VersionRow
 
 UNKNOWN = Digest("unknown")
@@ -186,6 +187,8 @@ class UndoFilter(msgspec.Struct, frozen=True, kw_only=True):
         Agent and session are the journal's to filter.
         """
         event = recorded.event
+        if self.agent == OUTSIDE and recorded.agent is not None:
+            return None
         if self.task is not None and not (isinstance(event, ChangeApplied) and event.provenance.task == self.task):
             return None
         change = change_of(recorded)  # a change took effect at its intent, so that no state lies in its middle
@@ -205,9 +208,8 @@ class UndoSelection(msgspec.Struct, frozen=True):
 
 
 def made_by(recorded: Recorded) -> list[Made]:
-    """What an event did, path by path; an external change is nobody's own."""
-    agent = recorded.agent if isinstance(recorded.event, ChangeApplied) else None
-    return [(item.path, recorded.seq, agent) for item in path_changes(recorded.event) if not item.directory]
+    """What an event did, path by path; an external change is nobody's own, unless a command made it."""
+    return [(item.path, recorded.seq, recorded.agent) for item in path_changes(recorded.event) if not item.directory]
 
 
 def change_of(recorded: Recorded) -> Seq:

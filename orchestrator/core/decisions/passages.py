@@ -7,19 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from orchestrator.core.content import LargeContent, LineRange
+from orchestrator.core import errors as e
+from orchestrator.core.content import LargeContent, LineRange, SeenLines
 from orchestrator.core.decisions.decision import Base, Facts, Held, Need
-from orchestrator.core.errors import (
-    BinaryFile,
-    CallerError,
-    ExpectMismatch,
-    FileNotFound,
-    FileTooLarge,
-    OrchestratorError,
-    SearchAmbiguous,
-    SearchNotFound,
-)
-from orchestrator.core.events.files import SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.shown_text import ShownText
 from orchestrator.core.text.answer_space import estimate_tokens, fit, render
@@ -62,7 +52,7 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
     held, base = facts.held, facts.base
     if held is None and (base is None or base.implied):
         why = "there is no such file" if base is None else "the file was deleted or moved since this session saw it"
-        raise FileNotFound(facts.path, why)
+        raise e.FileNotFound(facts.path, why)
     current = text_of(held, facts.path) if held is not None else None
     if current is not None and (base is None or held is None or base.digest == held.digest):
         return Place(document=current, found=_found(locate, current, facts), on_current=True)
@@ -70,12 +60,12 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
         return Need((base.digest,) if base is not None else ())
     old = decode(facts.contents[base.digest], like=current.encoding_hint if current is not None else None)
     if old is None:
-        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
+        raise e.BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
     if current is None:  # keep what would have become of it
         return Place(document=old, found=locate(old, lenient=True), on_current=False)
     try:
         return _before(locate, old, current, facts, base)
-    except SearchAmbiguous as error:
+    except e.SearchAmbiguous as error:
         error.message = f"at {show(base.version)}, the base: {error.message}"
         error.details.setdefault("path", facts.path)
         error.details["base"] = show(base.version)
@@ -86,16 +76,16 @@ def _before(locate: Locate, old: Document, current: Document, facts: Facts, base
     """In the base; where that is implied, in the present file rather than with other typography."""
     try:
         return Place(document=old, found=locate(old, lenient=False), on_current=False)
-    except SearchNotFound:
+    except e.SearchNotFound:
         pass
     if base.implied:
         try:
             return _on_current(locate, facts, current, lenient=False)
-        except (SearchNotFound, SearchAmbiguous):
+        except (e.SearchNotFound, e.SearchAmbiguous):
             pass
     try:
         return Place(document=old, found=locate(old, lenient=True), on_current=False)
-    except SearchNotFound as error:
+    except e.SearchNotFound as error:
         if base.implied:
             return _on_current(locate, facts, current, lenient=True)
         raise _not_in_base(locate, error, current, facts) from None
@@ -104,7 +94,7 @@ def _before(locate: Locate, old: Document, current: Document, facts: Facts, base
 def text_of(held: Held, path: WorkspacePath) -> Document:
     """What a path holds, as text. Raises BinaryFile, FileTooLarge."""
     if isinstance(held.data, LargeContent):
-        raise FileTooLarge(
+        raise e.FileTooLarge(
             path,
             f"it has {held.data.size} bytes, too many to change passages of it",
             hint="It can be read in parts, searched, moved, deleted, and replaced as a whole, with its base. A person "
@@ -112,7 +102,7 @@ def text_of(held: Held, path: WorkspacePath) -> Document:
         )
     document = held.document or decode(held.data)
     if document is None:
-        raise BinaryFile(
+        raise e.BinaryFile(
             path, "it is not text, so it has no lines to change", hint="Binary files can be moved or deleted."
         )
     return document
@@ -128,17 +118,17 @@ def _on_current(locate: Locate, facts: Facts, current: Document, *, lenient: boo
     return Place(document=current, found=found, on_current=True, warnings=(warning,))
 
 
-def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts: Facts) -> CallerError:
+def _not_in_base(locate: Locate, error: e.SearchNotFound, current: Document, facts: Facts) -> e.CallerError:
     """The named base lacks the text: show where the present file comes near it."""
     base = show(facts.base.version) if facts.base else "?"
     try:
         locate(current, lenient=False)
-    except (SearchNotFound, SearchAmbiguous) as present:
+    except (e.SearchNotFound, e.SearchAmbiguous) as present:
         based = type(error)(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
-        if isinstance(present, SearchNotFound):
+        if isinstance(present, e.SearchNotFound):
             based.differences = present.differences
         error = based
-    except CallerError:
+    except e.CallerError:
         pass
     else:
         error.message = f"the text is not in {base}, the base, but it is in the file as it is now"
@@ -149,24 +139,24 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
 def _found(locate: Locate, current: Document, facts: Facts, *, lenient: bool = True) -> Found:
     try:
         return locate(current, lenient=lenient)
-    except (SearchNotFound, SearchAmbiguous) as error:
+    except (e.SearchNotFound, e.SearchAmbiguous) as error:
         raise _with_lines(error, facts) from None
 
 
-def _with_lines(error: CallerError, facts: Facts) -> CallerError:
+def _with_lines(error: e.CallerError, facts: Facts) -> e.CallerError:
     """Of this file the next try needs lines: `quote` adds them, once secrets in it are hidden."""
     error.details.setdefault("path", facts.path)
     error.quotes = facts.path
     return error
 
 
-def quote(error: OrchestratorError, path: WorkspacePath, version: Seq | None, shown: ShownText) -> None:
+def quote(error: e.OrchestratorError, path: WorkspacePath, version: Seq | None, shown: ShownText) -> None:
     """Add the lines that the next try needs: around the nearest places, or around each of several."""
     details = error.details
     spans = [(place["line"], place["end_line"]) for place in details.get("nearest", ())[:3]]
-    if isinstance(error, SearchAmbiguous):
+    if isinstance(error, e.SearchAmbiguous):
         spans = [(line, line) for line in details.get("lines", ())[:SHOWN_PLACES]]
-    if isinstance(error, ExpectMismatch) and "start" in details:
+    if isinstance(error, e.ExpectMismatch) and "start" in details:
         spans = [(details["start"], details["end"])]
     if not spans and "line" in details:
         spans = [(details["line"], details["line"])]
@@ -174,7 +164,7 @@ def quote(error: OrchestratorError, path: WorkspacePath, version: Seq | None, sh
     if "columns" in details:
         blocks, whole = _parts(details, shown), []
     if blocks:
-        differences = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
+        differences = zip(spans, error.differences, strict=False) if isinstance(error, e.SearchNotFound) else ()
         notes = "".join(
             f"{_differing(*span)} from the search (-):\n{text}\n"
             for span, text in differences

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from orchestrator.core import errors as e
 from orchestrator.core.change import Fit, PathChange, PermissionCheck
 from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import rebase
@@ -22,23 +23,14 @@ from orchestrator.core.decisions.decision import (
     Source,
     removed,
 )
-from orchestrator.core.errors import (
-    BaseRequired,
-    ChangesConflict,
-    ChangesOverlap,
-    FileExists,
-    NothingToChange,
-    PatchInvalid,
-    SearchAmbiguous,
-    SearchNotFound,
-)
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.hunks import FilePatch
 from orchestrator.core.text.forms.left_out import refuse_elided_whole
 from orchestrator.core.text.locate import Found
-from orchestrator.core.text.patch import locate_patch
+from orchestrator.core.text.patch import locate_patch, respelled_patch
+from orchestrator.core.text.unicode_escapes import RESPELLED
 
 SHOWN_PATHS = 50
 """Of a patch's files in one refusal."""
@@ -82,11 +74,12 @@ class Patch(Command, frozen=True, kw_only=True):
 
     files: tuple[FilePart, ...]
     fuzzy: bool = False
+    unescaped: bool = False  # it came through a client that decodes escapes
 
     @classmethod
-    def of(cls, path: WorkspacePath, patch: FilePatch, *, fuzzy: bool = False) -> Patch:
+    def of(cls, path: WorkspacePath, patch: FilePatch, *, fuzzy: bool = False, unescaped: bool = False) -> Patch:
         """A patch of one file, which keeps its path."""
-        return cls(files=(FilePart(path=path, target=path, patch=patch),), fuzzy=fuzzy)
+        return cls(files=(FilePart(path=path, target=path, patch=patch),), fuzzy=fuzzy, unescaped=unescaped)
 
     @property
     def reads(self) -> bool:
@@ -106,21 +99,21 @@ class Patch(Command, frozen=True, kw_only=True):
     def decide(self, facts: AllFacts) -> Outcome:
         """Raises ChangesConflict, which names the files that do not fit, and what each file's patch may raise."""
         if len(self.files) == 1 and not self.files[0].patch.renames:
-            return _decide(self.files[0], facts, fuzzy=self.fuzzy)
+            return _decide(self.files[0], facts, self)
         changes: list[PathChange] = []
         contents: dict[Digest, NewContent] = {}
         missing: dict[Digest, None] = {}
         outlines: list[Source] = []
         fits: list[Fit] = []
         conflicts: list[ConflictOutcome] = []
-        unread: list[BaseRequired] = []
+        unread: list[e.BaseRequired] = []
         for item in self.files:
             try:
-                outcome = _decide(item, facts, fuzzy=self.fuzzy)
-            except BaseRequired as error:
+                outcome = _decide(item, facts, self)
+            except e.BaseRequired as error:
                 unread.append(error)
                 continue
-            except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
+            except (e.SearchNotFound, e.SearchAmbiguous, e.ChangesOverlap) as error:
                 error.message = f"{item.path}, {error.message} None of the patch's files was changed."
                 error.details["path"] = item.path
                 raise
@@ -147,20 +140,22 @@ class Patch(Command, frozen=True, kw_only=True):
 # --- one file -----------------------------------------------------------------------------
 
 
-def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
+def _decide(item: FilePart, facts: AllFacts, of: Patch) -> Outcome:
     here, patch = facts[item.path], item.patch
     if item.target != item.path and facts[item.target].held is not None:
-        raise FileExists(item.target, "something is there, and a rename never overwrites")
+        raise e.FileExists(item.target, "something is there, and a rename never overwrites")
     if patch.whole is not None:
         outcome = _replace_whole(patch, here)
     elif item.creates:
         if here.held is not None:
-            raise FileExists(item.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
+            raise e.FileExists(
+                item.path, "the patch creates it, but it is there", hint="Send a patch of what is there."
+            )
         outcome = rebase.create(patch.added, here)
     elif item.deletes:
-        return _delete(item, facts, fuzzy=fuzzy)
+        return _delete(item, facts, of)
     elif patch.hunks:
-        outcome = _lines(patch, here, fuzzy=fuzzy)
+        outcome = _lines(patch, here, of)
     elif item.target != item.path:
         outcome = Move(files=((item.path, item.target),)).decide(facts)
     else:
@@ -168,18 +163,21 @@ def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     return _with_bits(outcome, patch, here.held)
 
 
-def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
+def _lines(patch: FilePatch, facts: Facts, of: Patch) -> Outcome:
     """The hunks. Without a base, each must be in the file exactly once, else raises BaseRequired."""
     facts.required()
 
     def locate(document: Document, *, lenient: bool) -> Found:
+        asked = respelled_patch(patch, document) if of.unescaped else patch
         if facts.base is None:
-            return locate_patch(patch, document, unread=True)
-        return locate_patch(patch, document, fuzzy=fuzzy and lenient)
+            found = locate_patch(asked, document, unread=True)
+        else:
+            found = locate_patch(asked, document, fuzzy=of.fuzzy and lenient)
+        return found if asked is patch else msgspec.structs.replace(found, warnings=(RESPELLED,))
 
     try:
         return rebase.located_change(locate, facts)
-    except (SearchNotFound, SearchAmbiguous):
+    except (e.SearchNotFound, e.SearchAmbiguous):
         if facts.base is not None:
             raise
         why = "this session has not seen it, and the patch's passages are not all in it exactly once"
@@ -194,18 +192,18 @@ def _replace_whole(patch: FilePatch, facts: Facts) -> Outcome:
     return outcome
 
 
-def _delete(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
+def _delete(item: FilePart, facts: AllFacts, of: Patch) -> Outcome:
     """A patch to /dev/null: its hunks must remove every line."""
     here, held = facts[item.path], facts[item.path].required()
     if not item.patch.hunks:
         if held.data and not item.patch.drops:
-            raise ChangesConflict(f"the patch removes {item.path} as empty, but it holds {len(held.data)} bytes")
+            raise e.ChangesConflict(f"the patch removes {item.path} as empty, but it holds {len(held.data)} bytes")
         return Delete(files=(item.path,)).decide(facts)
-    outcome = _lines(item.patch, here, fuzzy=fuzzy)
+    outcome = _lines(item.patch, here, of)
     if not isinstance(outcome, Apply):
         return outcome
     if any(content.data for content in outcome.contents.values()):
-        raise PatchInvalid(
+        raise e.PatchInvalid(
             f"the patch deletes {item.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
         )
     return Apply(paths=(removed(item.path, held),), fit=Fit(rung=outcome.fit.rung, base=outcome.fit.base))
@@ -230,7 +228,7 @@ def _only_bits(patch: FilePatch, facts: Facts) -> Apply:
     held = facts.required()
     mode = _bits(held.mode, executable=bool(patch.executable))
     if mode == held.mode:
-        raise NothingToChange(f"{facts.path} has these permission bits already")
+        raise e.NothingToChange(f"{facts.path} has these permission bits already")
     change = PathChange(facts.path, held.digest, held.digest, mode=mode)
     return Apply(paths=(change,), contents={held.digest: NewContent(held.data)}, fit=Fit(base=facts.version))
 
@@ -267,7 +265,7 @@ def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[PathChang
     )
 
 
-def _unread(refusals: list[BaseRequired]) -> BaseRequired:
+def _unread(refusals: list[e.BaseRequired]) -> e.BaseRequired:
     """The first one's refusal, with the names of all files that must be read."""
     paths = [error.details["path"] for error in refusals]
     first, more = refusals[0], len(paths) - SHOWN_PATHS
@@ -278,7 +276,7 @@ def _unread(refusals: list[BaseRequired]) -> BaseRequired:
     return first
 
 
-def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> ChangesConflict:
+def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> e.ChangesConflict:
     """Name the files and the lines."""
     named, files = list[str](), list[dict[str, Any]]()
     for conflict in conflicts:
@@ -296,7 +294,7 @@ def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> ChangesConfli
             }
         )
     more = f" and {len(files) - len(named)} more files" if len(files) > len(named) else ""
-    return ChangesConflict(
+    return e.ChangesConflict(
         f"others have changed what this patch changes, in {'; '.join(named)}{more}. None of its files was changed",
         details={"path": conflicts[0].path, "files": files},
     )

@@ -22,18 +22,16 @@ from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.errors import BaseRequired, CharacterNotEncodable, FileTooLarge, NothingToChange, StaleBase
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.charsets import named
+from orchestrator.core.text.edits import Edit, replace_text, splice
 from orchestrator.core.text.encoding import (
     DAMAGE,
     EMPTY,
     Document,
-    Edit,
     NotEncodable,
     decode,
     encode,
     new_document,
     reads_back,
-    replace_text,
-    splice,
     with_runs_of,
 )
 from orchestrator.core.text.merge import LineMerge, MergeConflict
@@ -216,8 +214,9 @@ def located_change(locate: Locate, facts: Facts) -> Outcome:
     rung: Rung = "fuzzy" if found.alike else "current"
     applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
     if place.warnings:
-        applied = applied.fitted(base=facts.version, warnings=place.warnings)
-    return applied.fitted(score=found.score)
+        applied = applied.fitted(base=facts.version)
+    warnings = (*applied.fit.warnings, *place.warnings, *found.warnings)
+    return applied.fitted(score=found.score, warnings=warnings)
 
 
 def _onto_current(place: Place, facts: Facts, held: Held) -> Outcome:
@@ -237,7 +236,8 @@ def _onto_current(place: Place, facts: Facts, held: Held) -> Outcome:
     if current is not None and (why := structure.misplaced(outcome, facts, found)):
         return _whole_conflict(facts, old, current, new, why)
     rung = max(outcome.fit.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
-    return outcome.fitted(rung=rung, score=min(outcome.fit.score, found.score))
+    warnings = (*outcome.fit.warnings, *found.warnings)
+    return outcome.fitted(rung=rung, score=min(outcome.fit.score, found.score), warnings=warnings)
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:

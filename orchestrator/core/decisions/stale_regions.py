@@ -203,7 +203,7 @@ class Tracker:
         """Somebody else's change, the next one of the file: the version that it made, line by line."""
         for gone in self._gone:
             if gone.met_by(hunks):
-                gone.authors, gone.last = _joined(gone.authors, authors), version
+                gone.authors, gone.last = authors_of(gone.authors, authors), version
             edges = gone.added or not gone.length  # what was taken away may come again
             gone.start, gone.length = place(gone.start, gone.length, hunks, edges=edges)
         for hunk in reversed(hunks):  # from the end, so that the positions of those above still hold
@@ -224,7 +224,7 @@ class Tracker:
             old = known[first].old_start - (known[first].new_start - top)
             old_end = known[last - 1].old_end + bottom - known[last - 1].new_end
             for changed in self._changed[first:last]:
-                authors = _joined(changed.authors, authors)
+                authors = authors_of(changed.authors, authors)
             whole = _Changed(LineHunk(old, old_end - old, top, bottom - top + shift), authors, version, unsure=True)
         else:
             moved = known[first - 1].new_end - known[first - 1].old_end if first else 0
@@ -310,7 +310,8 @@ class Tracker:
         return {piece: found[piece] for piece in ordered}
 
 
-def _joined(one: Authors, other: Authors) -> Authors:
+def authors_of(one: Authors, other: Authors) -> Authors:
+    """All of both, each with the first change."""
     if one == other:
         return one
     first: dict[str, Seq] = {}

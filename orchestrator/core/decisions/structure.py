@@ -13,7 +13,8 @@ from orchestrator.core.decisions.decision import Apply, Facts, Need, Outcome
 from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, NotEncodable, encode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import Document, NotEncodable, encode
 from orchestrator.core.text.locate import Found, LineReplacement, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
 from orchestrator.core.text.matching import Passage

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from orchestrator.core.errors import InternalError, JournalCorrupt, JournalTooNew, escaped
-from orchestrator.core.events import conflicts, files, journal_maintenance, policies, sessions
+from orchestrator.core.events import commands, conflicts, files, journal_maintenance, policies, sessions
 from orchestrator.core.events.base import CallDetails, Event, Outcome, Refusal
 
 
@@ -31,7 +31,7 @@ def tag_of(event: Event | type[Event]) -> str:
     return tag
 
 
-EVENTS: Final = tuple(_events((sessions, files, conflicts, policies, journal_maintenance)))
+EVENTS: Final = tuple(_events((sessions, files, conflicts, policies, journal_maintenance, commands)))
 
 BY_TAG: Final = {tag_of(event): event for event in EVENTS}
 

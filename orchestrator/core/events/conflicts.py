@@ -12,6 +12,7 @@ import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, checksum_of
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.content import Region, ThreeWay
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import AgentName, Checksum, Digest, Seq, SessionId, WorkspacePath
@@ -85,6 +86,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     directories: Directories = Directories()
     read_version: Seq | None = None  # set for a read; 0: for the names and facts of a path, whatever its version
     renews: Seq | None = None  # the expired request that this one follows
+    tool_call: str | None = None  # the agent's id of a call of its own tool, which a yes lets it make
 
     @property
     def digest(self) -> Checksum:
@@ -140,7 +142,7 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     via: AgentName | None = None  # as above
 
 
-ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "agent_revoked", "conflict", "error"]
+ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "agent_revoked", "conflict", "error", "withdrawn"]
 
 
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
@@ -165,6 +167,7 @@ class GrantAdded(Event, frozen=True, kw_only=True, tag="grant_added"):
     session: SessionId | None = None  # in this one alone, and no longer than that
     others_work: bool = False  # reverts of others' work, too
     rules: tuple[str, ...] = ()  # that asked, which alone it answers; none: whichever asks
+    command: CommandLine | None = None  # of a run: exactly this one
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant_revoked"):

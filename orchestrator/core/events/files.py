@@ -8,22 +8,12 @@ import msgspec
 
 from orchestrator.core.annotations import FromContent, NewContent, Redactable
 from orchestrator.core.change import Directories, Fit, PathChange, Provenance
-from orchestrator.core.content import FoundFile, LineRange, Signature
+from orchestrator.core.content import FoundFile, LineRange, SeenLines, Signature
 from orchestrator.core.events.base import Event, ExternalChange, Outcome, Refusal
 from orchestrator.core.ids import Digest, EscapedPath, Seq, SessionId, WorkspacePath
 
-ExternalTrigger = Literal["watch", "scan", "overflow", "adopt"]
+ExternalTrigger = Literal["watch", "scan", "overflow", "adopt", "command", "hook", "acp"]
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
-
-
-class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Lines of one version that an answer showed."""
-
-    path: WorkspacePath
-    version: Seq
-    ranges: FromContent[tuple[LineRange, ...]]
-    total_lines: FromContent[int]  # of a large file whose lines are not counted: more than were shown
-    cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
 class HiddenSecret(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -33,6 +23,9 @@ class HiddenSecret(msgspec.Struct, frozen=True, array_like=True, gc=False):
     start: int
     end: int
     kind: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.kind}"
 
 
 class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
@@ -236,9 +229,14 @@ class ExternalFileRemoved(ExternalChange, frozen=True, kw_only=True, tag="extern
 
 
 class ExternalBatchOpened(Event, frozen=True, kw_only=True, tag="external_batch_opened"):
-    """The outside changes whose `cause` is this event were one act; it can be reverted as one."""
+    """The outside changes whose `cause` is this event were one act; it can be reverted as one.
+
+    Those of a command have an author: the agent that ran it. The `cause` of this event is then its CommandStarted.
+    So have those that an agent's own tool made, as a hook of its client told, or the agent itself over ACP.
+    """
 
     trigger: ExternalTrigger
+    tool: str = ""  # of a hook, or over ACP: the client and its tool
 
 
 class ExternalBatchClosed(Event, frozen=True, kw_only=True, tag="external_batch_closed"):

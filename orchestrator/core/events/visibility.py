@@ -108,10 +108,14 @@ def _blanked(value: Any, fields: frozenset[str]) -> Any:
         return [_blanked(item, fields) for item in value]
     if not isinstance(value, dict):
         return value
-    return {
-        name: REDACTED if name in fields and isinstance(item, str) and item else _blanked(item, fields)
-        for name, item in value.items()
-    }
+    return {name: _blank(item) if name in fields else _blanked(item, fields) for name, item in value.items()}
+
+
+def _blank(value: Any) -> Any:
+    """A text, or each of several."""
+    if isinstance(value, list):
+        return [_blank(item) for item in value]
+    return REDACTED if isinstance(value, str) and value else value
 
 
 def texts_of(event: Event) -> Iterator[tuple[str, str]]:

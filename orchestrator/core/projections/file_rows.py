@@ -76,6 +76,21 @@ def unpack(path: WorkspacePath, row: FileRow, reads: int = 0) -> FileEntry:
     )
 
 
+def is_as(row: FileRow, signature: Signature, mode: int) -> bool:
+    """Whether it has this signature and this mode; in half the time that it takes to unpack it."""
+    if isinstance(row, FileEntry):
+        return (row.signature, row.mode) == (signature, mode)
+    flags, known, _, _, size, mtime_ns, ctime_ns, inode, _ = _ROW.unpack_from(row)
+    return bool(
+        mtime_ns == signature.mtime_ns
+        and ctime_ns == signature.ctime_ns
+        and inode == signature.inode
+        and size == signature.size
+        and known == mode
+        and flags & (_SIGNED | _MODED) == _SIGNED | _MODED
+    )
+
+
 def is_kept(row: FileRow) -> bool:
     """Whether the bytes are in the blob store."""
     return row.kept if isinstance(row, FileEntry) else bool(row[0] & _KEPT)

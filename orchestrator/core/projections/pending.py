@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.commands import CommandStarted
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalExpired,
@@ -75,9 +77,15 @@ class Approval(msgspec.Struct, frozen=True):
     shown: tuple[Showing, ...] = ()
 
     @property
-    def of_read(self) -> bool:
-        """Whether it asks to see something; else it asks for a change."""
-        return self.request.read_version is not None
+    def for_call(self) -> bool:
+        """Whether a yes lets its agent make a call, to see, run or use something; else the change is applied."""
+        request = self.request
+        return request.read_version is not None or self.command is not None or request.tool_call is not None
+
+    @property
+    def command(self) -> CommandLine | None:
+        """The command that it asks to run."""
+        return next((check.command for check in self.request.permissions), None)
 
     @property
     def due(self) -> int | None:
@@ -154,6 +162,7 @@ class Pending(Projection):
             *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
             *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
+            CommandStarted,
         }
     )
     _approvals: dict[Seq, Approval]
@@ -192,11 +201,11 @@ class Pending(Projection):
 
     def granted(self) -> tuple[Approval, ...]:
         """Changes that a person granted and that did not take effect yet."""
-        return tuple(item for item in self._approvals.values() if item.state == "granted" and not item.of_read)
+        return tuple(item for item in self._approvals.values() if item.state == "granted" and not item.for_call)
 
     def expiring(self) -> tuple[Approval, ...]:
         """Approvals that wait, and granted reads: each has an end."""
-        reads = (item for item in self._approvals.values() if item.of_read and item.state == "granted")
+        reads = (item for item in self._approvals.values() if item.for_call and item.state == "granted")
         return (*self.waiting(), *reads)
 
     def read_request(
@@ -209,6 +218,15 @@ class Pending(Projection):
             return None
         return None if found.due is not None and found.due <= now_ms else found
 
+    def command_request(self, agent: AgentName, command: CommandLine, now_ms: int) -> Approval | None:
+        """The request to run exactly this that waits, or was granted and still holds; a granted one before others."""
+        found = [
+            item
+            for item in self.expiring()
+            if item.agent == agent and item.command == command and (item.due is None or item.due > now_ms)
+        ]
+        return min(found, key=lambda item: item.state != "granted", default=None)
+
     def open_intents(self) -> tuple[tuple[Seq, ChangeIntended], ...]:
         """Intents without an outcome, by number, oldest first."""
         return tuple(self._intents.items())
@@ -218,7 +236,7 @@ class Pending(Projection):
         """Changes whose bytes were not written."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912, PLR0915  # one case for each kind of event
         seq, event = recorded.seq, recorded.event
         match event:
             case ApprovalRequested():
@@ -227,8 +245,14 @@ class Pending(Projection):
                 self._reads |= dict.fromkeys(_wishes(asked), seq)
                 if event.renews is not None:
                     self._turn(event.renews, successor=seq)
-            case ApprovalShown() | ApprovalGranted() | ApprovalDenied() | ApprovalExpired():
-                self._answer(event, seq, recorded.agent)
+            case ApprovalShown():
+                self._show(event, seq, recorded.agent)
+            case ApprovalGranted(approval=approval, expires_at=until):
+                self._turn(approval, state="granted", until=until)
+            case ApprovalDenied(approval=approval):
+                self._turn(approval, state="denied")
+            case ApprovalExpired(approval=approval, cause=cause):
+                self._turn(approval, state="expired", cause=cause)
             case ElicitationAnswered():
                 self._close_question(event, recorded.agent)
             case ConflictFound():
@@ -260,6 +284,8 @@ class Pending(Projection):
                 intent = self._intents.pop(change, None)
                 if intent is not None and intent.provenance.approval is not None:
                     self._turn(intent.provenance.approval, change=None, state="granted")
+            case CommandStarted(approval=int() as approval):
+                self._turn(approval, state="used")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
                 self._diverged[change] = None
@@ -291,23 +317,6 @@ class Pending(Projection):
         known = self._approvals.get(seq)
         if known is not None:
             self._approvals[seq] = msgspec.structs.replace(known, **changes)
-
-    def _answer(
-        self,
-        event: ApprovalShown | ApprovalGranted | ApprovalDenied | ApprovalExpired,
-        seq: Seq,
-        agent: AgentName | None,
-    ) -> None:
-        """What people did with a request."""
-        match event:
-            case ApprovalShown():
-                self._show(event, seq, agent)
-            case ApprovalGranted(approval=approval, expires_at=until):
-                self._turn(approval, state="granted", until=until)
-            case ApprovalDenied(approval=approval):
-                self._turn(approval, state="denied")
-            case ApprovalExpired(approval=approval, cause=cause):
-                self._turn(approval, state="expired", cause=cause)
 
     def _show(self, event: ApprovalShown, seq: Seq, agent: AgentName | None) -> None:
         known = self._approvals.get(event.approval)

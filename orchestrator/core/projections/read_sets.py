@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.events.files import SeenLines
+from orchestrator.core.content import LineHunk, LineRange, SeenLines
 from orchestrator.core.events.sessions import NotifiedPath
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.regions import hull, merged, survivors, written

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import FoundFile
+from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.events.base import Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import (
@@ -22,7 +22,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.journal_maintenance import ContentRedacted
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.base import Projection
-from orchestrator.core.projections.file_rows import FileEntry, FileRow, holds, is_kept, pack, unpack
+from orchestrator.core.projections.file_rows import FileEntry, FileRow, holds, is_as, is_kept, pack, unpack
 
 
 class Registry(Projection):
@@ -46,6 +46,11 @@ class Registry(Projection):
         """The entry of a file that exists as far as the journal knows."""
         row = self._files.get(path)
         return None if row is None else unpack(path, row, self._reads.get(path, 0))
+
+    def knows(self, path: WorkspacePath, signature: Signature, mode: int) -> bool:
+        """Whether the file that exists as far as the journal knows has this signature and this mode."""
+        row = self._files.get(path)
+        return row is not None and is_as(row, signature, mode)
 
     def removed_at(self, path: WorkspacePath) -> Seq | None:
         """The version that removed the file that once was here, if the path is absent now."""
@@ -91,7 +96,20 @@ class Registry(Projection):
                 for changed, maker in zip(paths, makers, strict=True):
                     self._changed(recorded.seq, event.change, changed, maker)
             case ExternalFileChanged() | ExternalFileCreated() as event:
-                self._put(FileEntry(event.path, recorded.seq, event.after, event.signature, event.mode, event.kept))
+                maker, known = recorded.agent, self.get(event.path)
+                if known is not None or event.moved_from is not None:
+                    maker = maker if known is not None and known.made_by == maker else None
+                self._put(
+                    FileEntry(
+                        event.path,
+                        recorded.seq,
+                        event.after,
+                        event.signature,
+                        event.mode,
+                        event.kept,
+                        made_by=maker,
+                    )
+                )
             case ExternalFileRemoved(path=path):
                 self._remove(path, recorded.seq)
             case ContentRedacted(digest=digest):

@@ -8,6 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.change import PathChange
+from orchestrator.core.content import SeenLines
 from orchestrator.core.events.base import OUTSIDE, Event, ExternalChange, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import (
@@ -20,7 +21,6 @@ from orchestrator.core.events.files import (
     ExternalFileCreated,
     ExternalFileRemoved,
     FileRead,
-    SeenLines,
 )
 from orchestrator.core.events.sessions import (
     AgentClass,
@@ -156,13 +156,15 @@ class Sessions(Projection):
             case ChangeApplied():
                 self._applied(session, recorded, event)
             case ExternalFileChanged(path=path, moved_from=source) | ExternalFileCreated(path=path, moved_from=source):
+                who = recorded.agent or OUTSIDE  # a command's: who ran it has not seen what it wrote
                 if source is not None:
-                    self._move(source, path, seq, OUTSIDE, own=())
-                self._touch(path, seq, OUTSIDE, own=())
+                    self._move(source, path, seq, who, own=())
+                self._touch(path, seq, who, own=())
             case ExternalFileRemoved(path=path, moved_to=target):
+                who = recorded.agent or OUTSIDE
                 if target is not None:
-                    self._move(path, target, seq, OUTSIDE, own=())
-                self._touch(path, seq, OUTSIDE, own=())
+                    self._move(path, target, seq, who, own=())
+                self._touch(path, seq, who, own=())
             case ApprovalRequested() | ConflictFound() if session is not None:
                 session.waits = True
             case TaskBegun() if session is not None:
@@ -192,7 +194,8 @@ class Sessions(Projection):
             for changed in event.paths:
                 if changed.after is not None:
                     known = session.seen.get(changed.path, NOTHING)
-                    session.put(changed.path, known.written(seq, whole=event.fit.on_seen_whole))
+                    whole = event.fit.on_seen_whole or _moved_whole(session, changed, event.paths)
+                    session.put(changed.path, known.written(seq, whole=whole))
             paths = tuple(changed.path for changed in event.paths)
             session.changes.append(MadeChange(event.change, seq, provenance.operation, paths, recorded.at))
             if provenance.reverts:
@@ -276,3 +279,13 @@ class Sessions(Projection):
         left.discard(session.id)
         if not left:
             del self._viewers[path]
+
+
+def _moved_whole(session: Session, changed: PathChange, paths: tuple[PathChange, ...]) -> bool:
+    """Whether a path holds by a rename what the session had seen whole under the other name."""
+    source = changed.moved_from
+    before = next((item.previous for item in paths if item.path == source), None)
+    if not changed.renamed or source is None or before is None:
+        return False
+    coverage = session.seen.get(source, NOTHING).versions.get(Seq(before))
+    return coverage is not None and coverage.whole

@@ -19,6 +19,7 @@ from orchestrator.core.grants import Grants
 from orchestrator.core.ids import Seq
 from orchestrator.core.leases import Leases
 from orchestrator.core.projections.base import Projection
+from orchestrator.core.projections.commands import Commands
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Pending
 from orchestrator.core.projections.policies import Policies
@@ -31,7 +32,7 @@ from orchestrator.core.projections.usage import Usage
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
-    version: ClassVar[str] = "16"
+    version: ClassVar[str] = "18"
     """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class State:
         self.usage = Usage()
         self.policies = Policies()
         self.tags = Tags()
+        self.commands = Commands()
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)
         }

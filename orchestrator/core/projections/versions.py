@@ -70,7 +70,15 @@ class DigestLearned(msgspec.Struct, frozen=True):
 
 def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
     """What one event adds to history; most add nothing."""
-    external = partial(VersionRow, seq=recorded.seq, effective=recorded.seq, at=recorded.at, kind="external")
+    external = partial(
+        VersionRow,
+        seq=recorded.seq,
+        effective=recorded.seq,
+        at=recorded.at,
+        kind="external",
+        agent=recorded.agent,  # that ran the command which did it
+        session=recorded.session,
+    )
     match recorded.event:
         case FilesFound(entries=entries):
             yield from (_found(recorded, entry) for entry in entries)

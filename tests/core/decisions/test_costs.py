@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Write
-from orchestrator.core.decisions.costs import costly
+from orchestrator.core.decisions.costs import SLICE_BYTES, costly
 from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
 from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.errors import OrchestratorError
@@ -21,6 +21,7 @@ from orchestrator.core.text.locate import Replacement
 PATH = WorkspacePath("a.txt")
 SMALL = "".join(f"line {n}\n" for n in range(100)).encode()
 LARGE = "".join(f"line {n}\n" for n in range(20_000)).encode()
+BORDER = b" " * (SLICE_BYTES - 3) + b"quoted" + b" " * 1000
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line 0\n+line zero\n line 1\n"
 
 
@@ -50,6 +51,7 @@ def patch() -> Patch:
         pytest.param(edit("line 7\n"), facts(LARGE), False, id="large, quoted"),
         pytest.param(edit("line 7\nline 8\n"), facts(LARGE.replace(b"\n", b"\r\n")), False, id="large, CRLF, quoted"),
         pytest.param(edit("Line 7\n"), facts(LARGE), True, id="large, misquoted"),
+        pytest.param(edit("quoted"), facts(BORDER), False, id="large, quoted where two slices of it meet"),
         pytest.param(edit("line 7\n"), facts(LARGE, base=LARGE + b"x"), True, id="large, stale"),
         pytest.param(Write(path=PATH, content="x", mode="truncate"), facts(LARGE), True, id="large, replaced"),
         pytest.param(Write(path=PATH, content="x", mode="append"), facts(LARGE), False, id="large, appended to"),

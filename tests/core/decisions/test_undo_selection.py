@@ -10,7 +10,8 @@ from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ExternalFileRemoved
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Digest, Seq, Timestamp, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.positions import Timestamp
 from tests.core.projections.histories import record
 
 A, B, D = (WorkspacePath(name) for name in ("a.py", "b.md", "d"))
@@ -30,17 +31,17 @@ APPLIED = ChangeApplied(
     ("event", "made"),
     [
         pytest.param(APPLIED, [(A, 8, "bob"), (B, 8, "bob")], id="a change, without the directory that it made"),
-        pytest.param(ExternalFileRemoved(path=A, before=ONE), [(A, 8, None)], id="an external change"),
-        pytest.param(
-            ExternalFileRemoved(path=A, before=ONE, lease_holder=AgentName("bob"), lease=Seq(2)),
-            [(A, 8, None)],
-            id="an external change below a lease is nobody's own",
-        ),
+        pytest.param(ExternalFileRemoved(path=A, before=ONE), [(A, 8, "bob")], id="what an agent's command did"),
         pytest.param(ChangeAborted(change=Seq(7), cause="crash"), [], id="what never took effect"),
     ],
 )
 def test_made_by(event: Event, made: list[Made]) -> None:
     assert made_by(record(8, event, None, AgentName("bob"))) == made
+
+
+def test_an_external_change_below_a_lease_is_nobodys_own() -> None:
+    event = ExternalFileRemoved(path=A, before=ONE, lease_holder=AgentName("bob"), lease=Seq(2))
+    assert made_by(record(8, event, None, None)) == [(A, 8, None)]
 
 
 @pytest.mark.parametrize(

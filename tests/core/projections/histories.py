@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from orchestrator.core.change import Fit, PathChange, Provenance
-from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature, digest_of
+from orchestrator.core.content import FoundFile, LineHunk, LineRange, SeenLines, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.commands import CommandEnded, CommandStarted
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalExpired,
@@ -53,7 +54,6 @@ from orchestrator.core.events.files import (
     MetadataRead,
     OrphanContentKept,
     ReadRefused,
-    SeenLines,
 )
 from orchestrator.core.events.journal_maintenance import (
     CheckpointSigned,
@@ -155,6 +155,15 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ExternalFileChanged, before=maybe, **outside),
     st.builds(ExternalFileCreated, **outside, moved_from=st.none() | paths),
     st.builds(FileTagged, path=paths, added=tags, removed=tags),
+    st.builds(
+        CommandStarted,
+        argv=st.just(("pytest", "-q")),
+        cwd=paths,
+        mode=st.sampled_from(("in_place", "scratch")),
+        timeout_s=st.just(120),
+        rule=st.just("tests"),
+    ),
+    st.builds(CommandEnded, command=seqs, status=st.just("done"), exit_code=st.sampled_from((0, 1))),
     st.builds(ExternalFileRemoved, path=paths, before=maybe),
     st.builds(ChangeIntended, provenance=provenances, paths=st.tuples(intended)),
     st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),

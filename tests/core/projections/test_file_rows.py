@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.projections.file_rows import FileEntry, FileRow, holds, is_kept, pack, unpack
+from orchestrator.core.projections.file_rows import FileEntry, FileRow, holds, is_as, is_kept, pack, unpack
 
 NUMBERS = st.integers(-(2**70), 2**70) | st.integers(0, 2**40)
 SIGNATURES = st.builds(Signature, NUMBERS, NUMBERS, NUMBERS, NUMBERS)
@@ -37,6 +37,15 @@ def test_an_entry_comes_back(entry: FileEntry) -> None:
     assert not holds(row, digest_of(b"another content"))
     (stored,) = msgspec.json.decode(msgspec.json.encode([row]), type=list[FileRow])
     assert stored == row
+
+
+@given(ENTRIES, SIGNATURES, st.integers(0, 0o7777))
+def test_a_row_is_as_its_entry(entry: FileEntry, signature: Signature, mode: int) -> None:
+    row = pack(entry)
+    asked = {(signature, mode), (entry.signature or signature, mode), (signature, entry.mode or 0)}
+    asked.add((entry.signature or signature, entry.mode or 0))
+    for one, other in asked:
+        assert is_as(row, one, other) is ((entry.signature, entry.mode) == (one, other))
 
 
 def test_a_usual_entry_is_small() -> None:

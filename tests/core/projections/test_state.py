@@ -8,11 +8,11 @@ from hypothesis import given, settings
 
 from orchestrator.core.annotations import Mark, fields_with
 from orchestrator.core.change import Fit, PathChange, Provenance
-from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
+from orchestrator.core.content import FoundFile, LineRange, SeenLines, Signature, digest_of
 from orchestrator.core.events import visibility
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.codec import decode, encode, tag_of
-from orchestrator.core.events.files import ChangeApplied, FileRead, FilesFound, SeenLines
+from orchestrator.core.events.files import ChangeApplied, FileRead, FilesFound
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.state import State, first_difference

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.change import Provenance
+from orchestrator.core.content import SeenLines
 from orchestrator.core.events.base import Event, SlimRecorded
-from orchestrator.core.events.files import CallRefused, ChangeApplied, ChangeIntended, FileRead, SeenLines
+from orchestrator.core.events.files import CallRefused, ChangeApplied, ChangeIntended, FileRead
 from orchestrator.core.events.sessions import BudgetExceeded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.usage import DAY_MS, MOST_SESSIONS, Usage, Used
