@@ -77,7 +77,6 @@ GET_BRIEFING = Operation(
     GetBriefing,
     Briefing,
     "Begin here: folders, first documents, who works on what, your open work.",
-    shape="text",
     core=True,
     command="briefing",
 )

@@ -14,17 +14,16 @@ from orchestrator.api.structure import SymbolName
 from orchestrator.core import errors as e
 from orchestrator.core.errors import escaped, plural
 from orchestrator.core.text.excerpts import LeaveOut
+from orchestrator.core.text.symbols import NO_GRAMMAR
 
 MOST_FILES = 30
-
-Tokens = Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)]
 
 
 class ReadFiles(p.Params, frozen=True):
     paths: Annotated[tuple[p.AnyPath, ...], Meta(description="Relative paths.", min_length=1, max_length=MOST_FILES)]
     max_tokens: Annotated[int, Meta(description="Token budget of all.", ge=50, le=200_000)] = 8000
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
-    delta: Annotated[bool | None, Meta(description="true: only what differs from what you saw.")] = None
+    line_numbers: p.Numbered = True
+    delta: p.Delta = None
 
 
 class GetExcerpt(p.Params, frozen=True):
@@ -36,13 +35,13 @@ class GetExcerpt(p.Params, frozen=True):
     ] = None
     symbol: Annotated[SymbolName | None, Meta(description="Of this function, class, key or section.")] = None
     max_lines: Annotated[int, Meta(description="Most lines.", ge=1, le=5000)] = 80
-    max_tokens: Tokens = 2000
+    max_tokens: p.Tokens = 2000
     leave_out: Annotated[LeaveOut, Meta(description="Which part, where not all fits.")] = "end"
 
 
 class SummarizeFile(p.Params, frozen=True):
     path: p.PathText
-    max_tokens: Tokens = 400
+    max_tokens: p.Tokens = 400
 
 
 class FileAnswer(r.Result, frozen=True, kw_only=True):
@@ -108,7 +107,6 @@ READ_FILES = Operation(
     ReadFiles,
     FileTexts,
     "Read several text files within one token budget. Each has its text or its own error.",
-    shape="text",
     raises=(e.ParameterInvalid,),
 )
 
@@ -117,7 +115,6 @@ GET_EXCERPT = Operation(
     GetExcerpt,
     Excerpt,
     "Lines of a file around a line, a text or a symbol, or its beginning; says what was left out.",
-    shape="text",
     raises=(*READS, e.BinaryFile, e.SearchNotFound, e.SymbolNotFound, e.SymbolAmbiguous),
     command="excerpt",
 )
@@ -127,7 +124,6 @@ SUMMARIZE_FILE = Operation(
     SummarizeFile,
     Summary,
     "What a file is about: its leading documentation and key definitions, in a few lines.",
-    shape="text",
     raises=(*READS, e.BinaryFile),
     command="summary",
 )
@@ -154,7 +150,7 @@ def excerpt_rows(result: Excerpt) -> Iterator[str]:
 
 def summary_head(result: Summary) -> str:
     """What it is, on one line."""
-    what = "no grammar: by headings and indentation" if result.language == "text" else result.language
+    what = f"{NO_GRAMMAR}: by headings and indentation" if result.language == "text" else result.language
     size = f"{plural(result.total_lines, 'line')}, {plural(result.tokens, 'token')} by {result.tokens_by}"
     by = f", summary by plugin {escaped(result.by)}" if result.by else ""
     return f"{escaped(result.path)} {result.version_id}: {what}, {size}, {plural(result.symbols, 'symbol')}{by}"

@@ -22,7 +22,7 @@ class RelatedFiles(p.Params, frozen=True):
         Literal["both", "imports", "imported_by"], Meta(description="Which side; both by default.")
     ] = "both"
     depth: Annotated[int, Meta(description="Imports of imports, so far.", ge=1, le=3)] = 1
-    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=p.FAR)] = 0
+    skip: p.Skip = 0
 
 
 class FindReferences(p.Params, frozen=True):
@@ -98,7 +98,6 @@ RELATED_FILES = Operation(
     RelatedFiles,
     Related,
     "Files that a file imports, and files that import it: Python, JavaScript, TypeScript, Go, Rust, Java, C, C++.",
-    shape="text",
     weight="tree",
     raises=(*READS, e.BinaryFile),
     command="related",
@@ -109,7 +108,6 @@ FIND_REFERENCES = Operation(
     FindReferences,
     FoundReferences,
     "Where a name is used: lines with the word, then by syntax and scope where a grammar allows; it says which.",
-    shape="text",
     weight="tree",
     raises=(*READS, e.BinaryFile, e.SymbolNotFound, e.SymbolAmbiguous),
     command="references",

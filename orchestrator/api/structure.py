@@ -12,6 +12,7 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import READS, Operation
 from orchestrator.core import errors as e
 from orchestrator.core.errors import escaped, plural
+from orchestrator.core.text.symbols import NO_GRAMMAR
 
 SymbolName = Annotated[p.Name, Meta(min_length=1, description="Dotted name, e.g. 'Class.method'; or its last part.")]
 
@@ -21,25 +22,25 @@ class GetOverview(p.Params, frozen=True):
     changed_since: Annotated[p.Version | None, Meta(description="'@N': mark what changed after it.")] = None
     symbol: Annotated[SymbolName | None, Meta(description="Only what this one holds.")] = None
     depth: Annotated[p.Count | None, Meta(description="Levels; default: as many as fit.")] = None
-    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=p.FAR)] = 0
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 4000
+    skip: p.Skip = 0
+    max_tokens: p.Tokens = 4000
 
 
 class ReadSymbol(p.Params, frozen=True):
     path: p.PathText
     symbol: SymbolName
-    context_lines: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    context_lines: p.Beside = 0
+    max_tokens: p.Tokens = 8000
+    line_numbers: p.Numbered = True
 
 
 class ReadEnclosing(p.Params, frozen=True):
     path: p.PathText
     line: Annotated[p.Count, Meta(description="A line in it, 1-based.")]
     depth: Annotated[p.Count, Meta(description="1: the innermost; 2: what is around that.")] = 1
-    context_lines: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    context_lines: p.Beside = 0
+    max_tokens: p.Tokens = 8000
+    line_numbers: p.Numbered = True
 
 
 class ReadContent(p.Params, frozen=True):
@@ -55,8 +56,8 @@ class ReadContent(p.Params, frozen=True):
     ] = None
     limit: Annotated[int, Meta(description="Most lines; a function or class is shown whole.", ge=1, le=5000)] = 100
     depth: Annotated[p.Count, Meta(description="enclosing: 1 is the innermost, 2 what is around that.")] = 1
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    max_tokens: p.Tokens = 8000
+    line_numbers: p.Numbered = True
 
 
 class OutlineEntry(r.Result, frozen=True, kw_only=True):
@@ -126,7 +127,6 @@ GET_OVERVIEW = Operation(
     GetOverview,
     Overview,
     "Outline of a file: symbols with their lines, imports, what changed. Read on with read_symbol or read_file.",
-    shape="text",
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown, e.SymbolNotFound, e.SymbolAmbiguous),
     command="overview",
 )
@@ -136,7 +136,6 @@ READ_SYMBOL = Operation(
     ReadSymbol,
     r.FileText,
     "Read one function, class, key or section by its name.",
-    shape="text",
     raises=(*READS, e.BinaryFile, e.SymbolNotFound, e.SymbolAmbiguous),
     command="symbol",
 )
@@ -146,7 +145,6 @@ READ_ENCLOSING = Operation(
     ReadEnclosing,
     r.FileText,
     "Read the whole function, class or section around a line.",
-    shape="text",
     raises=(*READS, e.BinaryFile),
     command="around",
 )
@@ -156,7 +154,6 @@ READ_CONTENT = Operation(
     ReadContent,
     r.FileText,
     "Read the lines from a line or text on, the symbol around it, or either end of a file.",
-    shape="text",
     raises=(*READS, e.BinaryFile, e.LinesNotCounted, e.SearchNotFound, e.TextTooCostly),
     tool=False,
     command="read",
@@ -165,7 +162,7 @@ READ_CONTENT = Operation(
 
 def overview_head(result: Overview) -> str:
     """What it is, on one line."""
-    what = "no grammar: by headings and indentation" if result.language == "text" else result.language
+    what = f"{NO_GRAMMAR}: by headings and indentation" if result.language == "text" else result.language
     parts = [f"{escaped(result.path)} {result.version_id}: {what}, {plural(result.line_count, 'line')}"]
     parts += [plural(result.size, "byte"), f"({result.encoding}, {result.eol})"]
     if result.errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -43,3 +44,8 @@ def _first(text: str) -> tuple[str, list[str], str] | None:
                 signs = (begin, *commas, at)
                 return text[:begin], [text[a + 1 : b] for a, b in pairwise(signs)], text[at + 1 :]
     return None
+
+
+def has_brace(glob: str) -> bool:
+    """Whether a glob of `alternatives` holds a brace that is not literal."""
+    return re.search(r"[{}]", re.sub(r"\\.", "", glob, flags=re.DOTALL)) is not None

@@ -58,7 +58,7 @@ class Briefer:
         own, root = await self._sessions.stack(caller), self._s.workspace.root
         leases = await self._leases.infos(self._leases.live()[:MOST_LEASES], caller)
         others = await self._others(caller)
-        tokens = min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
+        tokens = self._s.permissions.answer_tokens(caller, params.max_tokens)
         left = _Left(call.room.framed(escaped(root)).less(RESERVED_BYTES), tokens)
         result = b.Briefing(
             workspace=root,

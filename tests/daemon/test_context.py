@@ -104,7 +104,7 @@ async def test_tokens_by_a_vocabulary_of_the_operator(base: Path) -> None:
     with running(base) as daemon:
         numbered(daemon.workspace / "a.txt", 9)
         ended, said = cli(daemon, "summary", "a.txt")
-        assert (ended, "tokens by:    tiktoken tiny" in said) == (0, True), said
+        assert (ended, "35 tokens by tiktoken tiny" in said) == (0, True), said
         async with daemon.client("alice") as alice:
             policy.write_text(ours)
             exact = await alice.summarize_file("a.txt")
@@ -124,8 +124,9 @@ async def test_a_whole_file_over_the_limit_is_summarized(base: Path) -> None:
             told = await alice.read_file("shop.py")
             assert told.summary
             assert "class Shop:" in told.text
-            assert told.next == 'get_overview(path="shop.py")'
+            assert told.next == 'read_file(path="shop.py", start=1, end=100)', "get_overview is of the full toolset"
             assert 'read_file(path="shop.py", start=1, end=100)' in told.warnings[0]
+            assert (await alice.read_file("shop.py", at=told.version_id)).summary
             assert (await alice.read_file("shop.py", start=1, end=100)).end == 100
             with pytest.raises(RemoteError) as refused:
                 await alice.read_file("shop.py", start=1, end=906)

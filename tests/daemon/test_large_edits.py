@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
 
 import anyio
@@ -12,6 +12,7 @@ import pytest
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.errors import DaemonRestarted
+from tests.daemon.cli import cli, command
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -159,17 +160,28 @@ async def test_one_change_is_undone_and_the_others_stay(
     last = made(await bob.edit_file("app.log", [Replacement(search=line(15_000), replace="bob again\nand again")]))
     undone = await alice.revert(first)
     assert (undone.status, undone.rung) == ("applied", "merged")
+    assert (undone.added, undone.removed) == (None, None)  # its lines were not compared
     log.lines[14_999:15_000] = ["bob again", "and again"]
     log.lines[49] = "bob"
     log.holds()
     rolled = await bob.rollback(agent="bob")
     assert rolled.status == "applied"
+    assert [(file.added, file.removed) for file in rolled.files] == [(None, None)]
     log.lines = [line(number) for number in range(1, LINES + 1)]
     log.holds()
     with pytest.raises(RemoteError) as nothing:
         await alice.revert(last)
     assert nothing.value.code == "nothing_to_change"
     await whole(large)
+
+
+async def test_an_undo_on_the_command_line_claims_no_number_of_lines(large: RunningDaemon, log: Log) -> None:
+    code, answer = command(large, "edit", "app.log", "--search", line(100), "--replace", "one")
+    assert (code, answer["added"], answer["removed"]) == (0, 1, 1)
+    code, said = cli(large, "revert", answer["change"])
+    assert code == 0, said
+    assert "(+" not in said
+    log.holds()
 
 
 async def test_an_undo_of_lines_that_others_changed_waits(log: Log, alice: FileAccess, bob: FileAccess) -> None:
@@ -405,3 +417,32 @@ async def test_a_crash_leaves_nothing_half_done(base: Path, step: str) -> None:
                 made(await alice.edit_file("app.log", [Replacement(search=line(10_000), replace="changed\nand more")]))
             log.holds()
         await whole(daemon)
+
+
+async def test_what_is_not_compared_says_what_to_send_instead(log: Log, alice: FileAccess, bob: FileAccess) -> None:
+    with log.path.open("a") as file:
+        file.write("more\n")
+    seen = await alice.read_lines("app.log", start=1, end=3)
+    assert seen.version_id is not None
+    with log.path.open("a") as file:
+        file.write("and more\n")
+    await expect("version_not_kept", "read_lines", alice.get_diff("app.log"))
+    base = (await alice.read_lines("app.log", start=1, end=3)).version_id
+    made(await bob.edit_file("app.log", [Replacement(search=line(2), replace="two")]))
+    newest = (await bob.file_history("app.log")).versions[0].version_id
+    await expect("version_too_large", "read_file with at", alice.get_diff("app.log"))
+    await expect("too_large", "file_history", alice.blame("app.log"))
+    await expect("version_too_large", "read_file with at", alice.blame("app.log", at=newest))
+    tree = await alice.get_diff(from_=base or "")
+    assert [(file.path, file.left_out) for file in tree.files] == [("app.log", "too_large")]
+    change = Replacement(search=line(2), replace="zwei")
+    await expect("stale_base", "search_content", alice.edit_file("app.log", [change], base=base))
+    assert not (await alice.list_conflicts()).conflicts
+
+
+async def expect(code: str, hint: str, call: Awaitable[object]) -> None:
+    """A refusal, and what it says to send."""
+    with pytest.raises(RemoteError) as refused:
+        await call
+    assert refused.value.code == code
+    assert hint in (refused.value.hint or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.journal.cache_files import SUM_BYTES
-from tests.daemon.cli import command
+from tests.daemon.cli import cli, command
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +49,13 @@ async def test_any_range_is_that_of_the_file(large: RunningDaemon, alice: FileAc
     shown = await alice.read_file("app.log", start=100, end=101)
     assert shown.text == f"   100\t{line(100)}\n   101\t{line(101)}\n"
     assert shown.version_id.startswith("@")
+
+
+@pytest.mark.parametrize("leave_out", ["end", "start", "middle"])
+async def test_an_excerpt_has_as_many_lines_as_it_may(large: RunningDaemon, alice: FileAccess, leave_out: Any) -> None:
+    written(large.workspace / "app.log")
+    found = await alice.get_excerpt("app.log", leave_out=leave_out, max_lines=20)
+    assert sum(part.end - part.start + 1 for part in found.parts) == 20
 
 
 async def test_the_end_is_read_without_the_rest(large: RunningDaemon, alice: FileAccess) -> None:
@@ -86,6 +94,30 @@ async def test_a_growing_log(large: RunningDaemon, alice: FileAccess) -> None:
     assert more.version_id != first.version_id
 
 
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "started again"])
+async def test_a_file_that_grew_and_was_written_to_before_its_end(
+    large: RunningDaemon, alice: FileAccess, *, restarts: bool
+) -> None:
+    log = large.workspace / "app.log"
+    written(log)
+    assert (await alice.read_lines("app.log", start=LINES, end=LINES)).total_lines == LINES
+    at = log.stat().st_size // 2
+    with log.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\n" * 50)
+        file.seek(0, os.SEEK_END)
+        file.write(b"new end\n")
+    lines = log.read_text().split("\n")
+    if restarts:
+        assert large.stop() == 0
+        large.start()
+    async with large.client("bob") as bob:
+        text = await bob.read_lines("app.log", start=15_000, end=15_000, line_numbers=False)
+        assert text.text == f"{lines[14_999]}\n"
+        (hit,) = (await bob.search_content("new end", path="app.log")).hits
+    assert hit.line == len(lines) - 1
+
+
 async def test_a_log_that_was_cut(large: RunningDaemon, alice: FileAccess) -> None:
     log = large.workspace / "app.log"
     written(log)
@@ -119,6 +151,28 @@ async def test_while_it_is_written_to(large: RunningDaemon, alice: FileAccess) -
         written(log, LINES + turn + 1, LINES + turn + 1)
         text = await alice.read_lines("app.log", start=LINES, end=LINES + turn + 1, line_numbers=False)
         assert text.text == "".join(f"{line(number)}\n" for number in range(LINES, LINES + turn + 2))
+
+
+async def test_it_is_searched_while_it_is_written_to(large: RunningDaemon, alice: FileAccess) -> None:
+    """What was there when a search began is found, whatever comes behind it meanwhile."""
+    log, enough = large.workspace / "app.log", threading.Event()
+    written(log)
+
+    def write() -> None:
+        number = LINES
+        while not enough.is_set():
+            written(log, number + 1, number + 50)
+            number += 50
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        for _ in range(20):
+            found = await alice.search_content("777 request", path="app.log", max_results=5)
+            assert [hit.line for hit in found.hits][:2] == [777, 1777]
+    finally:
+        enough.set()
+        writing.join()
 
 
 @pytest.mark.parametrize("unit", [1 << 20, 1 << 40], ids=["1 MiB", "1 TiB"])
@@ -268,6 +322,7 @@ async def test_on_the_command_line(large: RunningDaemon) -> None:
     assert (ended, text["text"]) == (0, "".join(f"{one}\n" for one in lines[-2:]))
     ended, refused = command(large, "open", "app.log", "--start", "9", "--end", "3")
     assert (ended, refused["code"]) == (1, "invalid_parameter"), json.dumps(refused)
+    assert cli(large, "overview", "app.log")[1].count("no outline") == 1
 
 
 async def test_an_excerpt_is_around_a_line_or_a_text(large: RunningDaemon, alice: FileAccess) -> None:
@@ -338,3 +393,22 @@ async def test_a_column_counts_the_line_of_the_file_whatever_is_hidden(
         assert part == whole[column - 1 :]
     met = await alice.read_file("app.log", end=1)
     assert met.next_in_line == f'read_file(path="app.log", start=1, column={begin + 1})'
+
+
+@pytest.mark.parametrize("more", [0, 300_000], ids=["in memory", "by pieces"])
+async def test_an_excerpt_shows_a_long_line_around_the_text(large: RunningDaemon, alice: FileAccess, more: int) -> None:
+    token = "ghp_" + "Ab0z" * 9
+    text = f"{'first, ' * 2_000}token = {token}; needle {'x, ' * 5_000}last"
+    (large.workspace / "app.log").write_text(f"one\n{text}\n{'y' * 60}\n" + f"{'z' * 59}\n" * (more // 60))
+    found = await alice.get_excerpt("app.log", pattern="needle", max_lines=3)
+    [part] = found.parts
+    first, around, last = part.text.splitlines()
+    assert (first, last) == ("     1\tone", f"     3\t{'y' * 60}")
+    assert "; needle x, x, " in around
+    assert len(around) <= 1_100
+    assert "left out] …" in around or "[from character 1" in around
+    assert around.endswith(("left out]", " …"))
+    assert token not in around
+    assert (found.truncated, found.redactions) == (True, ("line 2: github-token",))
+    [end] = (await alice.get_excerpt("app.log", pattern="x, last", max_lines=1)).parts
+    assert end.text.endswith("x, last\n")

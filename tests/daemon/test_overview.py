@@ -143,7 +143,7 @@ async def test_without_a_grammar_by_headings_and_it_says_so(daemon: RunningDaemo
     async with daemon.client("alice") as alice:
         answer = await alice.get_overview("notes.txt")
         assert list(rows(answer.outline)) == ["heading One 1-5", "heading One.Two 3-5"]
-        assert "no grammar: by headings and indentation, 5 lines" in block(answer)
+        assert "no grammar, or too long a parse: by headings and indentation, 5 lines" in block(answer)
         assert "1 long line (to 3000 characters): 5" in block(answer)
         with pytest.raises(RemoteError) as binary:
             await alice.get_overview("pic.bin")

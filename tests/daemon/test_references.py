@@ -77,6 +77,57 @@ async def test_what_is_defined_in_a_function_is_looked_for_there_alone(daemon: R
     assert missing.value.details["nearest"]
 
 
+async def test_methods_of_one_name_are_all_shown_or_told_apart(daemon: RunningDaemon) -> None:
+    own = "    def run(self):\n        return 1\n\n\n"
+    plant(daemon, {"m.py": f"class A:\n{own}class B:\n{own}", "n.py": "from m import B\n\nB().run()\n"})
+    async with daemon.client("alice") as alice:
+        both = ["m.py:2 definition", "m.py:7 definition", "n.py:3 member"]
+        assert rows(await alice.find_references("run")) == both
+        assert rows(await alice.find_references("B.run")) == both[1:]
+        assert rows(await alice.find_references("A.run")) == [both[0], both[2]]
+        with pytest.raises(RemoteError) as nowhere:
+            await alice.find_references("C.run")
+        plant(daemon, {"other.py": f"class A:\n{own}"})
+        with pytest.raises(RemoteError) as several:
+            await alice.find_references("A.run")
+        calls = [place["call"] for place in several.value.details["places"]]
+    assert nowhere.value.code == "symbol_not_found"
+    assert several.value.code == "symbol_ambiguous"
+    assert calls == [f'find_references(symbol="A.run", path="{path}")' for path in ("m.py", "other.py")]
+
+
+JAVA = {
+    "O.java": "class O {\n  void run(int a) {}\n  void run(String b) { run(1); }\n"
+    "  static class I { void run() {} }\n}\n",
+    "P.java": "class P {\n  void f(O o) { o.run(2); }\n  void run() {}\n}\n",
+}
+
+
+@pytest.mark.parametrize("path", [None, "O.java"])
+async def test_overloads_are_one_symbol(daemon: RunningDaemon, path: str | None) -> None:
+    """Also where no scopes are known; what another class calls so is another thing."""
+    plant(daemon, JAVA)
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("O.run", path=path)
+        assert rows(found) == ["O.java:2 definition", "O.java:3 definition", "P.java:2 member"]
+        inner = await alice.find_references("O.I.run", path=path)
+        assert [row for row in rows(inner) if "definition" in row] == ["O.java:4 definition"]
+        assert inner.elsewhere == 3
+
+
+async def test_each_of_several_in_a_file_is_offered_with_its_call(daemon: RunningDaemon) -> None:
+    plant(daemon, JAVA)
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as several:
+            await alice.find_references("run", path="O.java")
+    assert several.value.code == "symbol_ambiguous"
+    places = several.value.details["places"]
+    assert [(place["line"], place["call"]) for place in places] == [
+        (2, 'find_references(symbol="O.run", path="O.java")'),
+        (4, 'find_references(symbol="O.I.run", path="O.java")'),
+    ]
+
+
 async def test_pages_go_on_where_the_last_ended(daemon: RunningDaemon) -> None:
     plant(daemon, {f"a{n}.py": "def f(): ...\nf()\nf()\n" for n in range(5)})
     async with daemon.client("alice") as alice:

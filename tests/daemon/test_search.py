@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import threading
 from collections import Counter
 from contextlib import AsyncExitStack
 from typing import Any
@@ -11,6 +13,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +43,28 @@ async def lines(daemon: RunningDaemon, pattern: str, **more: Any) -> list[tuple[
     async with daemon.client("alice") as alice:
         found = await alice.search_content(pattern, **more)
     return [(hit.path, hit.line) for hit in found.hits]
+
+
+async def test_a_log_is_searched_while_it_grows(daemon: RunningDaemon) -> None:
+    """A file in memory is searched as it was when it was opened, with the tree or by its name."""
+    log, enough = daemon.workspace / "app.log", threading.Event()
+    log.write_text("one needle\n" + "a request\n" * 100_000)
+
+    def write() -> None:
+        with log.open("a") as file:
+            while not enough.is_set():
+                print("more", file=file, flush=True)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        async with daemon.client("alice") as alice:
+            for path in (".", ".", "app.log"):
+                found = await alice.search_content("needle", path=path, globs=["*.log"])
+                assert ([hit.line for hit in found.hits], found.files_searched, found.partial) == ([1], 1, False)
+    finally:
+        enough.set()
+        writing.join()
 
 
 @pytest.mark.parametrize(("pattern", "more", "expected"), [
@@ -108,6 +133,13 @@ async def test_a_text_that_looks_like_an_expression_is_told_of(daemon: RunningDa
         assert (await alice.search_content(r"def .*\(b\)", mode="regex")).total == 1
         assert (await alice.search_content("nowhere at all")).hint is None
         assert (await alice.search_content("b.value")).hint is None
+
+
+async def test_a_person_is_told_what_to_type_where_a_pattern_was_taken_as_text(daemon: RunningDaemon) -> None:
+    said = cli(daemon, "search", "def .*\\(b\\)", "code.py")[1]
+    typed = shlex.split(said.partition("`")[2].partition("`")[0])
+    assert typed == ["orchestrator", "search", "def .*\\(b\\)", "code.py", "--mode", "regex"]
+    assert "code.py:5:def second(b):" in cli(daemon, *typed[1:])[1]
 
 
 @pytest.mark.parametrize(("params", "says"), [
@@ -268,3 +300,31 @@ async def test_names_that_no_path_can_hold_are_counted(daemon: RunningDaemon) ->
         assert "a person must rename it" in (refused.value.hint or "")
         (daemon.workspace / names[0]).rename(daemon.workspace / "caf\u00e9.py")
         assert [hit.path for hit in (await alice.search_content("needle", globs=("caf*",))).hits] == ["caf\u00e9.py"]
+
+
+async def test_of_the_whole_tree_each_is_shown_what_policy_lets_it_see_now(daemon: RunningDaemon) -> None:
+    """A search of all asks policy about one file of each kind only, and remembers the kinds."""
+    for path in ("a/one.txt", "a/two.key", "b/one.txt"):
+        (daemon.workspace / path).parent.mkdir(exist_ok=True)
+        (daemon.workspace / path).write_text("needle\n")
+    policy = daemon.state_dir / "policy.toml"
+    rule = '[[rule]]\nname = "{}"\nagents = ["{}"]\nactions = ["{}"]\npaths = ["{}"]\nverdict = "deny"\n'
+    policy.write_text('name = "t"\ndefault = "allow"\n' + rule.format("keys", "alice", "search", "*.key"))
+
+    async def found(agent: str) -> tuple[list[str], int]:
+        async with daemon.client(agent) as client:
+            searched = await client.search_content("needle", files_only=True)
+            return [file.path for file in searched.files], searched.files_left_out
+
+    async with daemon.client() as person:
+        await person.policy_reload(approver=await daemon.make_approver())
+        for _ in range(2):
+            assert await found("alice") == (["a/one.txt", "b/one.txt"], 1)
+            assert await found("bob") == (["a/one.txt", "a/two.key", "b/one.txt"], 0)
+        policy.write_text('name = "t"\ndefault = "allow"\n' + rule.format("b", "bob", "list", "b/**"))
+        await person.policy_reload(approver=await daemon.make_approver())
+        assert await found("alice") == (["a/one.txt", "a/two.key", "b/one.txt"], 0)
+        assert await found("bob") == (["a/one.txt", "a/two.key"], 0)
+        (daemon.workspace / "b" / "three.txt").write_text("needle\n")
+        assert await found("alice") == (["a/one.txt", "a/two.key", "b/one.txt", "b/three.txt"], 0)
+        assert await found("bob") == (["a/one.txt", "a/two.key"], 0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.parameters import SearchContent
-from orchestrator.clients.python import FileAccess
+from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.text.search import search
 from orchestrator.engine.reads.search import matcher_of
 from tests.daemon.daemon_process import RunningDaemon
@@ -62,6 +62,14 @@ async def test_it_is_as_of_a_file_in_memory(large: RunningDaemon, alice: FileAcc
         assert spans == [list(hit.submatches) for hit in hits]
 
 
+async def test_a_text_like_most_lines_is_found_behind_all_of_them(large: RunningDaemon, alice: FileAccess) -> None:
+    lines = [f"alpha {number}" for number in range(30_000)]
+    lines[20_500] = lines[29_999] = "alpha betta gamma"
+    (large.workspace / "app.log").write_text("\n".join([*lines, ""]))
+    found = await alice.search_content("alpha beta gamma", path="app.log", mode="fuzzy", context_lines=0)
+    assert ([hit.line for hit in found.hits], found.partial) == ([20_501, 30_000], False)
+
+
 async def test_lines_that_end_in_several_ways(large: RunningDaemon, alice: FileAccess) -> None:
     ends = ("\n", "\r", "\r\n", "\n", "\r\n")
     text = "".join(line(number) + ends[number % 5] for number in range(1, LINES + 1))
@@ -89,6 +97,24 @@ async def test_a_line_of_megabytes_is_shown_around_the_match(large: RunningDaemo
     assert len(last.hits[0].before[0]) <= 1_000
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+async def test_a_match_over_many_lines_is_found_or_told_of(
+    large: RunningDaemon, alice: FileAccess, encoding: str
+) -> None:
+    """However many lines ripgrep's match has: one of 100 KB is found, one of 5 MB is not, which is said."""
+    log, rest = large.workspace / "app.log", "".join(f"{line(number)}\n" for number in range(1, LINES + 1))
+    asked: dict[str, Any] = {"pattern": "^BEGIN(?s:.*?)END", "path": "app.log", "mode": "regex", "multiline": True}
+    log.write_text(f"{rest}BEGIN\n{rest[:100_000]}\nEND\nBEGIN END\n{rest}", encoding=encoding)
+    found = await alice.search_content(**asked)
+    assert ([hit.line for hit in found.hits], found.partial) == ([LINES + 1, found.hits[1].line], False)
+    assert found.hits[1].text == "BEGIN END"
+    filling = f"{'filling' * 10}\n" * 70_000
+    log.write_text(f"{rest}BEGIN\n{filling}END\nBEGIN END\n{rest}", encoding=encoding)
+    found = await alice.search_content(**asked)
+    assert ([hit.text for hit in found.hits], found.partial) == (["BEGIN END"], True)
+    assert any("over more than 4 MiB" in warning for warning in found.warnings)
+
+
 @pytest.mark.parametrize("unit", [1 << 34, 1 << 40], ids=["16 GiB", "1 TiB"])
 async def test_a_file_of_nothing(large: RunningDaemon, alice: FileAccess, unit: int) -> None:
     path = large.workspace / "sparse.log"
@@ -114,6 +140,18 @@ async def test_large_files_of_a_tree_are_searched_too(large: RunningDaemon, alic
     assert found.versions["app.log"].startswith("@")
 
 
+async def test_a_tree_of_the_past_is_searched_without_its_large_files(large: RunningDaemon, alice: FileAccess) -> None:
+    written(large.workspace / "app.log")
+    written(large.workspace / "only-read.log")
+    await alice.read_file("only-read.log")
+    await alice.write_file("small.log", "needle\n", mode="create")
+    edited = await alice.edit_file("app.log", [Replacement(search="2345 ", replace="needle ")])
+    found = await alice.search_content("needle", at=edited.version_id)
+    assert [(hit.path, hit.line) for hit in found.hits] == [("small.log", 1)]
+    told = ("app.log: it was too large then to be searched", "only-read.log: its content then is not kept")
+    assert (found.partial, found.warnings) == (True, told)
+
+
 async def test_a_log_that_grows_is_searched(large: RunningDaemon, alice: FileAccess) -> None:
     path = large.workspace / "app.log"
     written(path)
@@ -135,6 +173,85 @@ async def test_what_was_shown_of_it_is_seen_and_secrets_are_not(large: RunningDa
     found = await alice.search_content("needle", path="app.log")
     assert token not in found.hits[0].text
     assert "needle" in found.hits[0].text
+
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+@pytest.mark.parametrize(("first", "codec"), [("head\n", "utf-8"), ("head\r", "utf-8"), ("head\n", "utf-16")])
+@pytest.mark.parametrize("cut", [1 << 20, 1 << 22], ids=["1 MiB", "4 MiB"])
+async def test_no_secret_shows_where_a_long_line_is_cut(
+    large: RunningDaemon, alice: FileAccess, first: str, codec: str, cut: int
+) -> None:
+    """Whether ripgrep is asked where the expression may match, or all of the file is matched."""
+    before = (first + "z " * cut)[: (cut - 30) // (2 if codec == "utf-16" else 1)] + " "
+    text = before + TOKEN + " tail " + "y " * (3 * cut) + "\n" + "pad\n" * 60_000
+    (large.workspace / "app.log").write_bytes(text.encode(codec))
+    for pattern in (r"\Qghp_\E[A-Za-z0-9]+", "[--z]hp_[A-Za-z0-9]+", "hp_[A-Za-z0-9]+"):
+        found = await alice.search_content(pattern, path="app.log", mode="regex")
+        (hit,) = found.hits
+        assert (hit.line, "█" * 8 in hit.text) == (2, True), pattern
+        shown = "\n".join((hit.text, *hit.before, *hit.after))
+        assert not any(TOKEN[at : at + 8] in shown for at in range(len(TOKEN) - 8)), pattern
+
+
+PAD = "pad line\n" * 40_000
+
+
+@pytest.mark.parametrize("pattern", ["beta.*needle", "^betaq+needle end$", "^[^x]*end$"])
+@pytest.mark.parametrize("length", [140_000, 3_000_000])
+async def test_a_long_line_is_matched_whole(large: RunningDaemon, alice: FileAccess, pattern: str, length: int) -> None:
+    line = f"beta{'q' * length}needle end"
+    (large.workspace / "app.log").write_text(f"head\n{line}\n{PAD}")
+    found = await alice.search_content(pattern, path="app.log", mode="regex")
+    assert ([hit.line for hit in found.hits], found.total, found.partial) == ([2], 1, False)
+    (hit,) = (await alice.search_content("needle", path="app.log")).hits
+    assert hit.column is not None
+    assert line[hit.column - 1 :].startswith(hit.text)
+
+
+FORMS = pytest.mark.parametrize(
+    ("codec", "ends"), [("utf-8", "\n"), ("utf-8", "\r"), ("utf-16", "\n")], ids=["by newlines", "by returns", "wide"]
+)
+
+
+@FORMS
+@pytest.mark.parametrize("length", [1_000_000, 5_000_000], ids=["whole", "in parts"])
+async def test_a_long_line_is_one_line(
+    large: RunningDaemon, alice: FileAccess, length: int, codec: str, ends: str
+) -> None:
+    line = "q" * length + "needle" + "q" * length + " end"
+    rows = ("head", line, line.upper(), *["pad line"] * 40_000)
+    (large.workspace / "app.log").write_bytes(ends.join(rows).encode(codec))
+    in_parts = length > 4_000_000
+    for pattern, invert, lines in (
+        ("needle", False, [2]),
+        ("needle", True, [1, 3, 4]),
+        ("q", False, [2]),
+        ("Q", True, [1, 2, 4]),
+    ):
+        params: dict[str, Any] = {"path": "app.log", "invert": invert, "max_results": 3}
+        found = await alice.search_content(pattern, **params)
+        assert ([hit.line for hit in found.hits][: len(lines)], found.partial) == (lines, False), pattern
+        assert found.total == (40_002 if invert else 1)
+        found = await alice.search_content(pattern, mode="regex", **params)
+        assert ([hit.line for hit in found.hits][: len(lines)], found.partial) == (lines, in_parts), pattern
+        assert found.total == (40_002 if invert else 1)
+        assert any("a line of over 4 MiB" in warning for warning in found.warnings) == in_parts
+    for pattern in ("^q", "qneedleq", " end$", "q+", "needle.*"):
+        found = await alice.search_content(pattern, path="app.log", mode="regex")
+        assert ([hit.line for hit in found.hits], found.total) == ([2], 1), pattern
+    (fuzzy,) = (await alice.search_content("qqneedelqq", path="app.log", mode="fuzzy", max_edits=2)).hits
+    assert fuzzy.line == 2
+    tree = await alice.search_content("qneedleq", mode="regex", globs=["*.log"])
+    assert (tree.total, tree.partial, bool(tree.warnings)) == (1, in_parts, in_parts)
+
+
+async def test_a_match_that_is_too_far_apart_in_a_long_line(large: RunningDaemon, alice: FileAccess) -> None:
+    (large.workspace / "app.log").write_text(f"head\nNEEDLE{'q' * 6_000_000}mid{'q' * 6_000_000}\n{PAD}")
+    found = await alice.search_content("NEEDLE.*mid", path="app.log", mode="regex")
+    assert (found.total, found.partial) == (0, True)
+    assert "parts of 1 MiB" in found.warnings[0]
 
 
 @pytest.mark.parametrize("lines", [5, 60], ids=["in memory", "by pieces"])

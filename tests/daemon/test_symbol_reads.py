@@ -107,6 +107,10 @@ async def test_not_found_and_found_twice_say_what_to_send(daemon: RunningDaemon)
             'read_file(path="shop.py", start=16, end=17)',
             'read_file(path="shop.py", start=20, end=21)',
         ]
+        ended, said = cli(daemon, "symbol", "shop.py", "twice")
+        assert ended != 0
+        assert "Send the call of the one that you mean:" in said
+        assert "  twice, line 16: `orchestrator open shop.py --start 16 --end 17`" in said
         with pytest.raises(RemoteError, match="after the last line, 21"):
             await alice.read_enclosing("shop.py", 22)
 

@@ -57,8 +57,8 @@ def test_python() -> None:
         "14:15 use",
         "16:11 use",
         "17:4 use",
-        "19:8 elsewhere",
-        "20:11 elsewhere",
+        "19:8 definition",
+        "20:11 use",
         "21:5 member",
     ]
 

@@ -2,8 +2,8 @@
 
 Begin with `encoding.py` (a `Document`), then `locate.py` (search and replace) or `patch.py` (hunks).
 
-encoding, charsets, lines    bytes and lines
-diff, myers, merge, regions, unified_diff    differences and three-way merge
+encoding, edits, charsets, lines    bytes and lines
+diff, myers, merge, regions, unified_diff, file_patch    differences and three-way merge
 locate, matching, normalised, indent    where a passage is
 locate_symbol, symbols, outline    where a symbol is
 patch, hunk_location; forms/    patches in every form

@@ -65,8 +65,10 @@ def taken(lines: Iterator[int], row: Callable[[int], str], budget: Budget) -> tu
     """As many lines as the budget holds, in the order given; the first one in any case."""
     found = list[LineRange]()
     for line in lines:
-        if not budget.take(row(line)) and found:
+        if found and (budget.lines < 1 or not budget.take(row(line))):
             break
+        if not found:
+            budget.take(row(line))
         found.append(LineRange(line, line))
     return merged(tuple(found))
 

@@ -49,6 +49,7 @@ class FuzzyPattern:
 
     kind: MatchType = "fuzzy"
     cheap = False
+    looks_beside = True
 
     def __init__(self, text: str, *, max_edits: int | None = None, case_sensitive: bool = True) -> None:
         self.text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")

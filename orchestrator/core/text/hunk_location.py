@@ -9,7 +9,8 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.errors import MOST_PLACES, SearchAmbiguous, SearchNotFound, shown_lines
-from orchestrator.core.text.encoding import Document, Edit
+from orchestrator.core.text.edits import Edit
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.hunks import PatchHunk
 from orchestrator.core.text.indent import depth_of, indent_of
 from orchestrator.core.text.locate import NUMBERED

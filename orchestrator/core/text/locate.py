@@ -11,33 +11,31 @@ from typing import NamedTuple
 
 import msgspec
 
-from orchestrator.core.errors import (
-    MOST_PLACES,
-    ChangesOverlap,
-    ExpectMismatch,
-    NothingToChange,
-    ParameterInvalid,
-    SearchAmbiguous,
-    SearchNotFound,
-    shown_lines,
-)
+from orchestrator.core import errors as e
+from orchestrator.core.errors import MOST_PLACES, shown_lines
 from orchestrator.core.text.answer_space import MAX_LINE
-from orchestrator.core.text.encoding import Document, Edit, edits_between
+from orchestrator.core.text.edits import Edit, edits_between
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.matching import Passage, find, not_found, opens_flat
+from orchestrator.core.text.unicode_escapes import RESPELLED, respelled
 
 NUMBERED = re.compile(r" *(\d+)(?:\t| ?\|(?: |\Z))")
 """A line number before a line, as reads show it (a tab) or as other tools do (a bar)."""
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """A passage and what shall be in its place, `expected_count` times; `fuzzy`: it may be quoted otherwise."""
+    """A passage and what shall be in its place, `expected_count` times; `fuzzy`: it may be quoted otherwise.
+
+    `unescaped`: both came through a client that decodes escapes.
+    """
 
     search: str
     replace: str
     expected_count: int = 1
     fuzzy: bool = False
+    unescaped: bool = False
 
 
 class LineReplacement(msgspec.Struct, frozen=True):
@@ -47,6 +45,7 @@ class LineReplacement(msgspec.Struct, frozen=True):
     end: int
     expect: str
     replace: str
+    unescaped: bool = False
 
 
 Change = Replacement | LineReplacement
@@ -62,6 +61,7 @@ class Found(msgspec.Struct, frozen=True):
     passages: tuple[Passage, ...]
     symbols: tuple[str, ...] = ()  # by whose names some of them were meant
     named_only: bool = False  # all of them
+    warnings: tuple[str, ...] = ()
 
     @property
     def edits(self) -> list[Edit]:
@@ -97,7 +97,7 @@ def find_exact(text: str, search: str, *, overlapping: bool = True) -> list[int]
     """
     search = plain(search)
     if not search:
-        raise ParameterInvalid("search", "it is empty", hint="Give the lines to replace, or use write_file.")
+        raise e.ParameterInvalid("search", "it is empty", hint="Give the lines to replace, or use write_file.")
     found: list[int] = []
     step = 1 if overlapping else len(search)
     at = -step
@@ -120,14 +120,14 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     Cost: O(len(text)) for each change.
     """
     if not changes:
-        raise ParameterInvalid("changes", "there are none")
+        raise e.ParameterInvalid("changes", "there are none")
     text = _Text(doc)
     spans: list[_Span] = []
     alike: list[tuple[int, Passage]] = []
     for index, change in enumerate(changes):
         try:
             found = text.located(index, change, lenient=lenient)
-        except (SearchNotFound, SearchAmbiguous) as error:
+        except (e.SearchNotFound, e.SearchAmbiguous) as error:
             error.details["change"] = index
             raise
         if isinstance(found, Passage):
@@ -135,9 +135,9 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
         else:
             spans += found
     passages = [*text.passages(sorted(spans), alike), *(passage for _, passage in alike)]
-    located = Found(tuple(sorted(passages, key=lambda passage: passage.start)))
+    located = Found(tuple(sorted(passages, key=lambda passage: passage.start)), warnings=tuple(text.warnings))
     if not located.edits:
-        raise NothingToChange("the changes leave the text as it is.")
+        raise e.NothingToChange("the changes leave the text as it is.")
     return located
 
 
@@ -160,7 +160,7 @@ def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
     """Both texts as whole lines; a search that ends with a newline replaces lines, and '' then removes them."""
     search, replace = plain(search), plain(replace)
     if not search.strip():
-        raise ParameterInvalid("search", "it contains only blanks", hint="Add a neighbouring line to it.")
+        raise e.ParameterInvalid("search", "it contains only blanks", hint="Add a neighbouring line to it.")
     end = search[search.rfind("\n") + 1 :]
     if end and not end.strip() and replace[replace.rfind("\n") + 1 :] == end:  # where the next line begins
         search, replace = search.removesuffix(end), replace.removesuffix(end)
@@ -175,6 +175,7 @@ class _Text:
     def __init__(self, doc: Document) -> None:
         self.doc, self.text = doc, doc.text
         self.starts = list(map(add, accumulate(map(len, doc.lines), initial=0), count()))
+        self.warnings: list[str] = []
         self._indentation: tuple[int, int] = (-1, 0)  # the line asked for last, and where its indentation ends
 
     def line_of(self, at: int) -> int:
@@ -197,9 +198,16 @@ class _Text:
             return [_Span(0, 0, plain(change.replace), index)]
         search, new = _without_numbers(self.text, change, index)
         if search == new and search:
-            raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
+            raise e.NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
         name = f"change {index + 1}: its search text"
         found = self._occurrences(name, index, change.expected_count, search, new)
+        if found == "" and change.unescaped and change.expected_count == 1 and search not in self.text:
+            match respelled(self.text, search, new):
+                case str(found):
+                    pass
+                case (search, new):
+                    self._warn(index)
+                    found = self._occurrences(name, index, 1, search, new)
         if isinstance(found, list):
             return found
         passage, lines = as_lines(search, new)
@@ -207,10 +215,13 @@ class _Text:
             raise not_found(self.doc.lines, passage, name, found)
         return find(self.doc.lines, passage, lines, name, why=found)
 
+    def _warn(self, index: int) -> None:
+        self.warnings.append(f"change {index + 1}: {RESPELLED}")
+
     def _occurrences(self, name: str, index: int, expected_count: int, search: str, new: str) -> list[_Span] | str:
         """Where a search is exactly; else why it is not sure what it means, "" where it is nowhere."""
         if expected_count < 1:
-            raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
+            raise e.ParameterInvalid("expected_count", f"{expected_count} is under 1")
         found = find_exact(self.text, search, overlapping=expected_count == 1)
         if _needs_whole_indentation(search, new):
             found = [at for at in found if not self._is_indented(at)]
@@ -220,7 +231,7 @@ class _Text:
             lines = [self.line_of(at) for at in found[: MOST_PLACES + 1]]
             itself = expected_count == 1 == len(find_exact(self.text, search, overlapping=False))
             times = "overlaps itself: it is at several places" if itself else f"occurs {len(found)} times"
-            raise SearchAmbiguous(
+            raise e.SearchAmbiguous(
                 f"{name} {times} in the file, not {expected_count}: lines {shown_lines(lines)}.",
                 hint="Add a neighbouring line to it." if itself else None,
                 details={
@@ -264,23 +275,26 @@ class _Text:
         """The lines that a change names by number. Raises ParameterInvalid, ExpectMismatch, NothingToChange."""
         first, last, most = change.start, change.end, self.doc.line_count
         if first < 1 or last < first:
-            raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are not a range")
+            raise e.ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are not a range")
         if last > most:
-            raise ParameterInvalid(
+            raise e.ParameterInvalid(
                 "end", f"change {index + 1}: line {last} is beyond the end of the file, which has {most} lines"
             )
         present = "\n".join(self.doc.lines[first - 1 : last])
         expect, new = plain(change.expect).removesuffix("\n"), plain(change.replace)
         if present != expect and (bare := strip_line_numbers(expect)) == present:
             expect, new = bare, strip_line_numbers(new) or new
+        if present != expect and change.unescaped and not isinstance(both := respelled(present, expect, new), str):
+            expect, new = both
+            self._warn(index)
         if present != expect:
             differ = f"line {first} differs" if first == last else f"lines {first} to {last} differ"
-            raise ExpectMismatch(
+            raise e.ExpectMismatch(
                 f"change {index + 1}: {differ} from `expect`.",
                 details={"change": index, "start": first, "end": last},
             )
         if new.removesuffix("\n") == present and new:
-            raise NothingToChange(f"change {index + 1}: expect and replace are the same.", details={"change": index})
+            raise e.NothingToChange(f"change {index + 1}: expect and replace are the same.", details={"change": index})
         end = min(self.starts[last], len(self.text))
         if new and not new.endswith("\n") and self.text[end - 1] == "\n":
             new += "\n"
@@ -317,8 +331,8 @@ class _Text:
             yield Passage(first, last, tuple(edits))
 
 
-def _overlap(one: int, other: int, line: int) -> ChangesOverlap:
-    return ChangesOverlap(
+def _overlap(one: int, other: int, line: int) -> e.ChangesOverlap:
+    return e.ChangesOverlap(
         f"changes {one + 1} and {other + 1} both replace text of line {line}.",
         details={"changes": sorted([one, other]), "line": line},
     )
@@ -339,7 +353,7 @@ def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, s
         return search, new
     new_bare = strip_line_numbers(new, ascending=False)
     if new_bare is None and any(map(NUMBERED.match, new.split("\n"))):
-        raise ParameterInvalid(
+        raise e.ParameterInvalid(
             "replace",
             f"some of its lines begin with a line number, others do not (change {index + 1})",
             hint="Leave the line numbers out of search and replace.",

@@ -9,7 +9,8 @@ import msgspec
 from rapidfuzz import fuzz
 
 from orchestrator.core.errors import MOST_PLACES, ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
-from orchestrator.core.text.encoding import Document, Edit, edits_between
+from orchestrator.core.text.edits import Edit, edits_between
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.indent import NEIGHBOURS, depth_of, fitted
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.symbols import Outline, Symbol
@@ -54,7 +55,7 @@ def only_symbol(
         meant = f" Nearest: {', '.join(str(one['name']) for one in nearest)}." if nearest else ""
         raise SymbolNotFound(
             f"{prefix}the file has no symbol {name!r}.{meant}",
-            hint=None if nearest else "Nothing in it is called like that. Read the file, or send {search, replace}.",
+            hint=None if nearest else "Nothing is called like that. Read it; in an edit, {search, replace} will do.",
             details={**(details or {}), "nearest": nearest},
         )
     if len(found) > 1:

@@ -7,12 +7,22 @@ from collections.abc import Iterator, Sequence
 from rapidfuzz.distance import Prefix
 
 from orchestrator.core.text.redact import secrets
+from orchestrator.core.text.secrets import MOST_KEY_BYTES, begins_key
 
 BEFORE = 4
 """One part in so many of a window is before what it is around."""
 
 NEAR = 4_000
-"""Characters beside a window that are looked through for secrets: a private key that is one line has fewer."""
+"""Characters beside a window that are looked through for secrets; before it MOST_KEY_BYTES, for a key in one line."""
+
+
+def near(line: str, first: int, last: int) -> tuple[int, int]:
+    """From where to where a line is looked through for secrets, of which the characters from `first` are to be shown.
+
+    Of a private key its head alone tells, however far before; of other secrets what is near. Cost: O(MOST_KEY_BYTES).
+    """
+    begin = max(0, first - MOST_KEY_BYTES)
+    return begin if begins_key(line[begin:last]) else max(0, first - NEAR), last + NEAR
 
 
 def window(line: str, at: int, most: int) -> str:
@@ -25,8 +35,8 @@ def window(line: str, at: int, most: int) -> str:
         return line
     first = max(0, min(at - most // BEFORE, len(line) - most))
     last = first + most
-    begin = max(0, first - NEAR)
-    for secret in secrets((line[begin : last + NEAR],), level="all"):
+    begin, beyond = near(line, first, last)
+    for secret in secrets((line[begin:beyond],), level="all"):
         start, end = begin + secret.start, begin + secret.end
         if end <= at:
             first = max(first, end)

@@ -10,7 +10,7 @@ from rapidfuzz.distance import Indel
 
 from orchestrator.core.errors import MOST_PLACES, SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Edit
+from orchestrator.core.text.edits import Edit
 from orchestrator.core.text.indent import (
     NEIGHBOURS,
     TAB,

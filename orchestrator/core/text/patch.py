@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import msgspec
+
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous
-from orchestrator.core.text.encoding import Document, Edit, splice
-from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk
+from orchestrator.core.text.edits import Edit, splice
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.hunk_location import HunkLocator, LineIndex, readings
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.matching import Passage
+from orchestrator.core.text.unicode_escapes import respelled
 
 
 def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unread: bool = False) -> Found:
@@ -43,6 +47,27 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
     if not found.edits:
         raise NothingToChange("the patch removes and adds no line.")
     return found
+
+
+def respelled_patch(patch: FilePatch, base: Document) -> FilePatch:
+    """The patch as the file spells it, where a client decoded escapes in its hunks: those whose lines are not there."""
+    hunks = tuple(_respelled(hunk, base.text) for hunk in patch.hunks)
+    return msgspec.structs.replace(patch, hunks=hunks) if hunks != patch.hunks else patch
+
+
+def _respelled(hunk: PatchHunk, text: str) -> PatchHunk:
+    old, new = "\n".join(hunk.old), "\n".join(hunk.new)
+    both = "" if old in text else respelled(text, old, new)
+    if isinstance(both, str):
+        return hunk
+    before, after = iter(both[0].split("\n")), iter(both[1].split("\n"))
+    lines = list[tuple[Tag, str]]()
+    for tag, _ in hunk.lines:
+        sides = {next(side) for side, others in ((before, "+"), (after, "-")) if tag != others}
+        if len(sides) > 1:
+            return hunk
+        lines.append((tag, sides.pop()))
+    return msgspec.structs.replace(hunk, lines=tuple(lines))
 
 
 def _of_the_result(

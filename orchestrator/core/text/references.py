@@ -86,7 +86,9 @@ def references(
             names.update((node.start_byte, node) for node in captures.get("name", ()) if node.text == own)
         imports += [(node.start_byte, node.end_byte) for node in captures.get("import", ())]
     scopes = _Scopes(scoped or (), own)
-    home = scopes.of_definition(data, sought.line, names) if sought.line is not None else None
+    homes = {None if sought.line is None else scopes.of_definition(data, sought.line, names)}
+    if sought.line is None and not sought.foreign:  # any that is defined here may be meant
+        homes.update(scopes.of(node) for node in names.values())
     unlinked = language in LINKED and sought.foreign and not sought.imported and scoped is not None
     found: list[Reference] = []
     line, counted = 1, 0
@@ -105,7 +107,7 @@ def references(
                 role = "member"
             elif at in names:
                 role = "definition"
-            if node is not None and role in ("use", "definition") and (unlinked or scopes.of(node) != home):
+            if node is not None and role in ("use", "definition") and (unlinked or scopes.of(node) not in homes):
                 role = "elsewhere"
         found.append(Reference(line, start, role))
     return found

@@ -16,6 +16,7 @@ MOST_MEMORY = 4 << 20
 """Of one compiled expression."""
 
 _BESIDE = r"[^\p{L}\p{N}_]"
+_BESIDE_IT = re.compile(r"(?<!\[)\^|\$|\\[bBAz]")
 _LINE_BREAK = re.compile(r"(?<!\\)(?:\\\\)*(\\n|\n)")
 _LIKELY = re.compile(
     r"\.[*+?]|\\[dwsbDWSB.()\[\]|*+?{]|\[\^?[^\]\s]{2,}\][*+?{]?|\w\|\w|^\^|\$$|\(\?|[\w)]\{\d+,?\d*\}|\w[*+](?:\W|$)"
@@ -43,6 +44,10 @@ class RegexPattern:
 
     def __reduce__(self) -> tuple[Callable[..., RegexPattern], tuple[object, ...]]:
         return _unpacked, (self.text, self.case_sensitive, self.word, self.multiline)
+
+    @property
+    def looks_beside(self) -> bool:
+        return self.word or _BESIDE_IT.search(self.text) is not None
 
     @property
     def sweep(self) -> tuple[str, ...] | None:

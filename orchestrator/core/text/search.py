@@ -55,6 +55,7 @@ class Found(msgspec.Struct, frozen=True):
     lines: int  # of the text
     partial: bool = False  # not all places were looked at
     best: float = 0.0  # of a fuzzy search, the best score
+    reason: str | None = None  # why it is partial, where that is told
 
 
 class NotAll(Exception):
@@ -75,6 +76,10 @@ class Matcher(Protocol):
 
     kind: MatchType
     multiline: bool
+
+    @property
+    def looks_beside(self) -> bool:
+        """Whether it may depend on what is beside a text whether that matches."""
 
     @property
     def cheap(self) -> bool:
@@ -118,6 +123,10 @@ class Pattern:
         self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)
         self._needle = text.encode("utf-8", "surrogatepass")
         self._folded = text.lower().encode("ascii", "replace")
+
+    @property
+    def looks_beside(self) -> bool:
+        return self.word
 
     @property
     def plain(self) -> bool:

@@ -18,7 +18,7 @@ from orchestrator.core.text.secret_rules import Level, secret_rules
 
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _SHORTEST, _SHORTEST_WORD, _FULL_LINE = 20, 15, 60
-_HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
+_HEADS = ("PRIVATE KEY", "PuTTY-User-Key-File-", "LS0tLS1CRUdJTi")
 _ENV_VALUE = re.compile(
     r"(?:[-+]|\s{0,20}[0-9]{1,12}\t)?\s{0,20}(?:\[[0-9]{1,12} characters left out\] … |"
     r"(?:export\s{1,9})?[A-Za-z_][A-Za-z0-9_.]{0,200}\s{0,9}=\s{0,9}[\"']?)(?!\[redacted:[a-z0-9-]{1,40}#[0-9]{1,9}\])"
@@ -36,7 +36,7 @@ MOST_KEY_LINES: Final = 400
 """A key whose last line is further away than this has lost it; its lines are known by their base64 alone."""
 
 MOST_KEY_BYTES: Final = 32 * 1024
-"""Of as many lines of a key."""
+"""Of as many lines of a key, or of one that is a single line."""
 
 _RUN = 3
 """So many full lines of base64 in a row, mixed in case, are taken for a key whose head is not in sight."""
@@ -113,6 +113,11 @@ def may_hold_key(data: bytes) -> bool:
     return any(head.encode() in data for head in _HEADS) or b"A" * _FULL_LINE in data.translate(_ONLY_BASE64)
 
 
+def begins_key(text: str) -> bool:
+    """Whether a text may hold the head of a private key. Cost: O(characters), 1 GB/s."""
+    return any(head in text for head in _HEADS)
+
+
 class Glance:
     """What a text may hold, told from its words: most hold nothing, and nothing more is looked at then."""
 
@@ -121,9 +126,7 @@ class Glance:
         self.text = "\n".join(lines).encode("ascii", "replace").decode("ascii")
         words = set(self.text.split())  # a text repeats itself
         self._long_words = "\n".join(word for word in words if len(word) >= _SHORTEST_WORD).lower()
-        self.keys = any(word in self.text for word in _HEADS) or any(
-            len(word) >= _FULL_LINE and _FULL.search(word) for word in words
-        )
+        self.keys = begins_key(self.text) or any(len(word) >= _FULL_LINE and _FULL.search(word) for word in words)
         """Whether it may hold lines of keys."""
 
     def suspects(self, lines: Sequence[str], level: Level) -> dict[int, set[int]]:

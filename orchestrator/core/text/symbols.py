@@ -42,6 +42,9 @@ _SUFFIXES: Final = {
     "sql": ".sql",
 }
 
+NO_GRAMMAR: Final = "no grammar, or too long a parse"
+"""Said of an outline by headings and indentation."""
+
 LANGUAGES: Final = tuple(_SUFFIXES)
 """The grammars by name; `tsx` comes with TypeScript's wheel, the last five with the extra `languages-all`."""
 

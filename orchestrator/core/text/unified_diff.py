@@ -1,4 +1,4 @@
-"""Unified diffs as git writes them: of texts, as much as an answer has room for, and of files, with git's headers."""
+"""Unified diffs as git writes them: as much as an answer has room for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.text.answer_space import MAX_LINE, UNBOUNDED, AnswerSpace, size
-from orchestrator.core.text.charsets import MARKS
 from orchestrator.core.text.diff import counts, diff
-from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.lines import join
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.long_lines import first_difference, window
 from orchestrator.core.text.regions import hull, merged
 
@@ -107,7 +105,7 @@ def unified(
     characters a window is shown, around where it differs from its other version. Who knows the `hunks` already saves
     the search for them; with them and a room, the cost is that of the rows that are shown.
     """
-    before, after = _ended(old), _ended(new)
+    before, after = ended(old), ended(new)
     if hunks is None or old.final_newline != new.final_newline:
         hunks = diff(before, after)
     if not hunks:
@@ -174,7 +172,7 @@ def shown_files(diff: str) -> Iterator[ShownFile]:
         yield file
 
 
-def _ended(side: Side) -> Sequence[str]:
+def ended(side: Side) -> Sequence[str]:
     """The lines; a last one without newline differs from one with it."""
     lines = side.lines
     return lines if side.final_newline or not lines else [*lines[:-1], f"{lines[-1]}\n{_NO_NEWLINE}"]
@@ -265,102 +263,3 @@ def _quoted(c: str) -> str:
     if c.isprintable():
         return c
     return "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "surrogateescape"))
-
-
-class FileState(msgspec.Struct, frozen=True):
-    """A file at one moment."""
-
-    path: str
-    data: bytes
-    mode: int  # permission bits
-    written: str | None = None  # its encoding, where that is known, ...
-    like: str | None = None  # ... or that of another version
-    shown: Document | None = None  # its text as it is shown, where something is hidden
-
-
-class FilePatch(UnifiedDiff, frozen=True):
-    """How one file became another.
-
-    `text` is for `git apply` (binary files: a note, as from git without `--binary`). Its lines
-    keep a carriage return and a byte order mark, as git's do. `shown` is empty where lines can't be counted in the
-    way that reads do.
-    """
-
-    binary: bool = False
-    total_lines: int = 0
-
-
-def file_patch(
-    old: FileState | None,
-    new: FileState | None,
-    *,
-    context: int = 3,
-    compared: bool = True,
-    room: AnswerSpace = UNBOUNDED,
-) -> FilePatch:
-    """The patch between two states of a file, None where it is absent on one side; two paths make it a rename.
-
-    A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Not `compared`: all lines of
-    one, then all of the other. Cost: that of `diff`, or of a pass over both.
-    """
-    lines = [f"{head}\n" for head in heads(old, new)]
-    if old is not None and new is not None and old.data == new.data:
-        return FilePatch("".join(lines) if len(lines) > 1 else "")
-    before, after = _side(old), _side(new)
-    if before is None or after is None:
-        names = [quoted(f"{side}/{state.path}") if state else "/dev/null" for side, state in (("a", old), ("b", new))]
-        return FilePatch(f"{''.join(lines)}Binary files {names[0]} and {names[1]} differ\n", binary=True)
-    hunks = None
-    if not compared:
-        before, after = (Side(side.path, _ended(side)) for side in (before, after))
-        hunks = [LineHunk(0, len(before.lines), 0, len(after.lines))]
-    body = unified(before, after, context=context, hunks=hunks, room=room)
-    alike = new is not None and b"\r" not in new.data.replace(b"\r\n", b"")
-    shown = tuple(span for span in body.shown if alike and span.end >= span.start)
-    text = "".join(lines) + body.text
-    return FilePatch(text, body.added, body.removed, shown, body.goes_on, total_lines=len(after.lines))
-
-
-def unchanged_text(old: FileState, new: FileState) -> str | None:
-    """The lines that two states of a file have in common, all of them, as a hunk that changes none; None: no text."""
-    side = _side(new)
-    if side is None:
-        return None
-    lines = _ended(side)
-    whole = LineHunk(0, len(lines), 0, len(lines))
-    names = f"--- {_header('a/', old.path)}\n+++ {_header('b/', new.path)}\n"
-    return names + "".join(row.text for row in _rows(lines, lines, whole, ())) if lines else ""
-
-
-def heads(old: FileState | None, new: FileState | None) -> Iterator[str]:
-    """The first has the names; more follow where something happened besides the lines."""
-    names = [state.path for state in (old, new) if state is not None]
-    yield f"diff --git {quoted(f'a/{names[0]}')} {quoted(f'b/{names[-1]}')}"
-    if old is None and new is not None:
-        yield f"new file mode {git_mode(new)}"
-    elif new is None and old is not None:
-        yield f"deleted file mode {git_mode(old)}"
-    elif old is not None and new is not None:
-        if git_mode(old) != git_mode(new):
-            yield f"old mode {git_mode(old)}"
-            yield f"new mode {git_mode(new)}"
-        if old.path != new.path:
-            yield f"rename from {quoted(old.path)}"
-            yield f"rename to {quoted(new.path)}"
-
-
-def git_mode(state: FileState) -> str:
-    """Git knows whether the owner may execute a file, and no more."""
-    return "100755" if state.mode & 0o100 else "100644"
-
-
-def _side(state: FileState | None) -> Side | None:
-    """Lines without their newline, and whether the last has one; None for a binary file."""
-    if state is None:
-        return Side(None, [])
-    document = state.shown or decode(state.data, written=state.written, like=state.like)
-    if document is None:
-        return None
-    mark = "\ufeff" if document.encoding in MARKS else ""
-    lines = (mark + join(document.lines, document.ends)).split("\n")
-    return Side(state.path, lines if lines[-1] else lines[:-1], not lines[-1])

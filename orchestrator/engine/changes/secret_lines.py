@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from anyio import to_thread
 
 from orchestrator.core.change import PathChange
+from orchestrator.core.decisions.costs import size_of
 from orchestrator.core.decisions.decision import Apply, Facts
 from orchestrator.core.errors import CallerError, escaped, plural
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.redact import MARKER, secrets
+from orchestrator.core.text.redact import MARKER
 from orchestrator.engine.caller import REVIEWER, Caller
 from orchestrator.engine.redaction import Redaction
+from orchestrator.engine.services import OFF_LOOP_BYTES
 
 MOST_FLAGGED = 5
 """Lines that a warning names."""
+
+
+class _Touched(NamedTuple):
+    """What a change does to the lines of one path."""
+
+    change: PathChange
+    before: Document | None
+    brought: list[tuple[int, str]]  # by their 0-based numbers
+    marked: int | None  # the first of them that holds a marker which the file did not hold
 
 
 class SecretLines:
@@ -24,39 +39,54 @@ class SecretLines:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
 
-    def guarded(self, caller: Caller, plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> Apply:
-        """The plan, with a warning for secrets that it brings. Raises RedactedLine, MarkerWritten."""
-        warnings = []
-        for change in () if plan.reverts else plan.paths:
-            after = _after(plan, change)
-            if after is None:
-                continue
-            before = _before(change, facts)
-            brought = [(n, after.lines[n]) for n in _brought(change, after)]
-            # of a reviewer's answer the markers that it was sent are the secrets again
-            if self._redaction.level(caller) is not None and not caller.agent.startswith(REVIEWER):
-                self._check_shown(caller, change, before)
-                _check_markers(change, before, brought)
-            warnings += _flags(change.path, brought)
+    async def guarded(self, caller: Caller, plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> Apply:
+        """The plan, with a warning for secrets that it brings. Raises RedactedLine, MarkerWritten, TextTooCostly."""
+        # of a reviewer's answer the markers that it was sent are the secrets again
+        guards = self._redaction.level(caller) is not None and not caller.agent.startswith(REVIEWER)
+        warnings = list[str]()
+        for touched in await _touched(plan, facts):
+            change = touched.change
+            if guards and touched.before is not None:
+                path = change.moved_from or change.path
+                hidden = await self._redaction.within(caller, path, touched.before, change.hunks)
+                if hidden:
+                    raise RedactedLine(change.path, hidden[0] + 1)
+            if guards and touched.marked is not None:
+                raise MarkerWritten(change.path, touched.marked + 1)
+            warnings += await self._flags(touched)
         return plan.fitted(warnings=(*plan.fit.warnings, *warnings)) if warnings else plan
 
-    def asks(self, plan: Apply) -> tuple[NeedApproval, ...]:
+    async def asks(self, plan: Apply) -> tuple[NeedApproval, ...]:
         """A person's yes to a plan that brings secrets."""
-        flags = [
-            flag
-            for change in (() if plan.reverts else plan.paths)
-            if (after := _after(plan, change)) is not None
-            for flag in _flags(change.path, [(n, after.lines[n]) for n in _brought(change, after)])
-        ]
+        flags = [flag for touched in await _touched(plan, {}) for flag in await self._flags(touched)]
         return (NeedApproval("edits.secrets", flags[0]),) if flags else ()
 
-    def _check_shown(self, caller: Caller, change: PathChange, before: Document | None) -> None:
-        """Raises RedactedLine."""
-        if before is None:
-            return
-        hidden = self._redaction.within(caller, change.moved_from or change.path, before, change.hunks)
-        if hidden:
-            raise RedactedLine(change.path, hidden[0] + 1)
+    async def _flags(self, touched: _Touched) -> list[str]:
+        path, brought = touched.change.path, touched.brought
+        found = (await self._redaction.search([line for _, line in brought])).found
+        if not found:
+            return []
+        named = ", ".join(f"line {brought[one.line - 1][0] + 1} ({one.kind})" for one in found[:MOST_FLAGGED])
+        many = plural(len(found), "secret")
+        return [f"{escaped(path)}: {many} by its form: {named}; it is kept in the journal as well"]
+
+
+async def _touched(plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> list[_Touched]:
+    """Of each path whose lines a plan writes; of large texts beside the event loop."""
+    large = max(size_of(facts), *(len(content.data) for content in plan.contents.values()), 0) > OFF_LOOP_BYTES
+    work = partial(_lines_of, plan, facts)
+    return await to_thread.run_sync(work) if large else work()
+
+
+def _lines_of(plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> list[_Touched]:
+    found = []
+    for change in () if plan.reverts else plan.paths:
+        after = _after(plan, change)
+        if after is not None:
+            before = _before(change, facts)
+            brought = [(n, after.lines[n]) for n in _brought(change, after)]
+            found.append(_Touched(change, before, brought, _marked(before, brought)))
+    return found
 
 
 def _before(change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> Document | None:
@@ -77,20 +107,12 @@ def _brought(change: PathChange, after: Document) -> Iterator[int]:
         yield from range(hunk.new_start, hunk.new_start + hunk.new_len)
 
 
-def _flags(path: WorkspacePath, brought: list[tuple[int, str]]) -> list[str]:
-    found = secrets([line for _, line in brought])
-    if not found:
-        return []
-    named = ", ".join(f"line {brought[secret.line][0] + 1} ({secret.kind})" for secret in found[:MOST_FLAGGED])
-    return [f"{escaped(path)}: {plural(len(found), 'secret')} by its form: {named}; it is kept in the journal as well"]
-
-
-def _check_markers(change: PathChange, before: Document | None, brought: list[tuple[int, str]]) -> None:
-    """Raises MarkerWritten."""
+def _marked(before: Document | None, brought: list[tuple[int, str]]) -> int | None:
     for number, line in brought:
         match = MARKER.search(line)
         if match is not None and not (before is not None and any(match[0] in known for known in before.lines)):
-            raise MarkerWritten(change.path, number + 1)
+            return number
+    return None
 
 
 class RedactedLine(

@@ -11,6 +11,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import history as t
+from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
 from orchestrator.core.errors import FileNotFound, FileTooLarge, ParameterInvalid, VersionNotKept, escaped
@@ -57,8 +58,8 @@ class Blamer:
         else:
             row = await self._s.past.at(path, self._s.past.position(params.at, parameter="at"))
             await self._s.past.permit(access, row)
-        if row.digest is not None and await self._s.contents.get(row.digest) is not None:
-            await self._s.past.text(access, row)  # a binary file has no lines
+        if row.digest is not None and await self._s.contents.find(row.digest) is not None:
+            await self._s.past.text(access, row)  # a binary file has no lines, and a large one too many
         lineage = await self._attributions.of(path, row.seq)
         if lineage.lost is not None:
             raise VersionNotKept(
@@ -170,7 +171,9 @@ class Attributions:
         self._journal, self._contents = journal, contents
         self.kept: OrderedDict[WorkspacePath, Lineage] = OrderedDict()
         """Of each path the version that was asked for last, the latest at the end."""
-        self._differences: OrderedDict[tuple[Digest | None, Digest | None, int], tuple[LineHunk, ...]] = OrderedDict()
+        self._differences = BoundedCache[tuple[Digest | None, Digest | None, int], tuple[LineHunk, ...]](
+            KEPT_DIFFERENCES
+        )
         """By both contents and the lines of the first: else each fold would compare all that have no hunks again."""
 
     async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
@@ -257,9 +260,7 @@ class Attributions:
                 return None
             hunks = await self._contents.line_hunks(old, new)
             if lineage.lost is None and len(hunks) <= KEPT_HUNKS:
-                self._differences[pair] = hunks
-                while len(self._differences) > KEPT_DIFFERENCES:
-                    self._differences.popitem(last=False)
+                self._differences.put(pair, hunks)
         step = _step(lineage, known, hunks)
         return msgspec.structs.replace(step, texts=await self._texts(lineage, step))
 

@@ -23,7 +23,7 @@ class KeptPieces:
     handle = -1
 
     def __init__(self, blocks: Callable[[], Iterator[bytes]], size: int) -> None:
-        self.stat = FileStat("file", Signature(size, 0, 0, 0), 0o644, 1, 0)
+        self.stat = FileStat("file", Signature(size, 0, 0, 0), 0o644, 0)
         self._size, self._begun = size, blocks
         self._blocks, self._at, self._data = blocks(), 0, b""
 

@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.content import LineHunk, LineRange, SeenLines
 from orchestrator.core.errors import escaped
-from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.shown_text import Hidden
-from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, estimate_tokens, render, size, weight
-from orchestrator.core.text.deltas import Region, delta
+from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, render, size, weight
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.text.regions import merged, survivors
+from orchestrator.core.text.regions import Region, delta, merged, survivors
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION
@@ -84,14 +83,14 @@ class Deltas:
         part = self._part(
             caller, call.room.framed(escaped(path), escaped(path)), params, regions, hidden, present, tokens
         )
-        await self._note(access, call, present, part, hidden, base)
+        secrets = [one for one in hidden.found if any(it.start <= one.line <= it.end for it in part.shown)]
+        await self._note(access, call, present, part, hidden, secrets, base)
         total = document.line_count
         follow = None
         if part.end < present.wanted.end:
             end = f", end={present.wanted.end}" if present.wanted.end < total else ""
             at = f', at="{show(present.version)}"' if params.at is not None else ""
             follow = f"read_file(path={quoted(path)}, start={part.end + 1}{end}{at}, delta=true)"
-        secrets = (secret for secret in hidden.found if any(it.start <= secret.line <= it.end for it in part.shown))
         return r.FileText(
             path=path,
             version_id=show(present.version),
@@ -104,7 +103,7 @@ class Deltas:
             content_hash=present.digest,
             truncated=follow is not None or part.cut,
             next=follow,
-            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
+            redactions=tuple(map(str, secrets)),
             unchanged_since=None if part.text else show(base.version),
             changed_since=show(base.version) if part.text else None,
             warnings=present.warnings,
@@ -178,6 +177,7 @@ class Deltas:
         present: Present,
         part: _Part,
         hidden: Hidden,
+        secrets: Sequence[HiddenSecret],
         base: _Base,
     ) -> None:
         """Journal it: the session knows all of these lines now, of this version."""
@@ -188,16 +188,9 @@ class Deltas:
             total_lines=present.document.line_count,
             cut=part.cut,
         )
-        event = FileRead(
-            operation=call.operation.name,
-            seen=seen,
-            bytes=len(part.text),
-            tokens=estimate_tokens(part.text),
-            approval=access.approval,
-            hidden=tuple(s for s in hidden.found if any(it.start <= s.line <= it.end for it in part.shown)),
-            known_from=base.version,
+        await self._s.notes.note_lines(
+            access.caller, call, seen, part.text, approval=access.approval, hidden=secrets, known_from=base.version
         )
-        await self._s.notes.note_read(access.caller, call, event)
 
 
 def _knows(ranges: tuple[LineRange, ...], needed: tuple[LineRange, ...]) -> bool:

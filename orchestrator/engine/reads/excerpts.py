@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from orchestrator.api import context as c
 from orchestrator.api import parameters as p
-from orchestrator.core.content import LineRange
+from orchestrator.api.results import from_character
+from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.errors import FileTooLarge, ParameterInvalid, SearchNotFound, escaped
-from orchestrator.core.events.files import FileRead, HiddenSecret, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.shown_text import Hidden
-from orchestrator.core.text.answer_space import MAX_LINE, NOTHING_BEYOND, AnswerSpace, estimate_tokens, render
+from orchestrator.core.policy.profiles import Profile
+from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
+from orchestrator.core.text.answer_space import MAX_LINE, NOTHING_BEYOND, AnswerSpace, render
 from orchestrator.core.text.excerpts import Budget, gaps, order, outwards, taken
 from orchestrator.core.text.locate_symbol import only_symbol
+from orchestrator.core.text.long_lines import window
+from orchestrator.core.text.search import Match
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import NO_VERSION, Observer
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.large_passages import LargePassages
 from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.reads.search import matcher_of
 from orchestrator.engine.reads.search_large import LargeSearch
+from orchestrator.engine.reads.search_page import hit_of
+from orchestrator.engine.reads.windows import LargePassages
 from orchestrator.engine.services import Services
 
 MOST_MATCHES = 20
@@ -42,6 +47,7 @@ class ShownText(NamedTuple):
     hidden: Hidden
     warnings: tuple[str, ...]
     beyond: Mapping[int, int] = NOTHING_BEYOND  # by number, how much of a line is not at hand
+    hits: Mapping[int, Match] = {}  # by number, what is at hand of such a line around the pattern
 
 
 class Excerpter:
@@ -91,11 +97,12 @@ class Excerpter:
         if params.symbol is not None:
             error.hint = f"Find it with search_content(path={quoted(path)}), then send its line."
             raise error
-        matches, hits = list[int](), 0
+        matches, total, hits, of_hits = list[int](), 0, dict[int, Match](), NOTHING_HIDDEN
         if params.pattern is not None:
-            matcher = matcher_of(p.SearchContent(pattern=params.pattern))
-            found, _ = await self._search.search(caller, path, file.signature, matcher, invert=False, most=MOST_MATCHES)
-            matches, hits = [hit.line for hit in found.hits], found.total
+            matcher, most = matcher_of(p.SearchContent(pattern=params.pattern)), MOST_MATCHES
+            found, of_hits = await self._search.search(caller, path, file.signature, matcher, invert=False, most=most)
+            matches, total = [hit.line for hit in found.hits], found.total
+            hits = {hit.line: hit for hit in found.hits}
         center, most = _center(path, params, file.total, matches), params.max_lines
         if center is not None:
             spans = [LineRange(max(1, center - most), min(file.total, center + most))]
@@ -103,8 +110,14 @@ class Excerpter:
             head = min(file.total, most)
             spans = [LineRange(1, head), LineRange(max(head, file.total - most) + 1, file.total)]
         rows, hidden, beyond = await self._passages.lines(caller, path, file, *spans)
-        text = ShownText(file.version, file.total, rows.__getitem__, hidden, file.warnings, beyond)
-        return await self._shown(access, call, params, text, LineRange(1, file.total), center, matches, hits)
+        around = beyond.keys() & hits.keys()  # of these what is around the match is shown
+        secrets = [*(one for one in hidden.found if one.line not in around)]
+        secrets += (one for one in of_hits.found if one.line in around)
+        hidden = Hidden({**of_hits.lines, **hidden.lines}, tuple(sorted(secrets, key=lambda one: one.line)))
+        text = ShownText(
+            file.version, file.total, lambda number: rows.get(number, ""), hidden, file.warnings, beyond, hits
+        )
+        return await self._shown(access, call, params, text, LineRange(1, file.total), center, matches, total)
 
     async def _shown(  # one excerpt, by what it is made of
         self,
@@ -122,79 +135,70 @@ class Excerpter:
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         numbers = order(part, params.leave_out) if center is None else outwards(center, total)
         budget = self._budget(access.caller, room, params)
-        shown = taken(numbers, lambda number: found.line(number)[: widest + 50], budget) if total else ()
+        row = partial(_row, path, found, params.pattern, widest)
+        shown = taken(numbers, lambda number: row(number)[0], budget) if total else ()
         if center is not None:
             part = LineRange(shown[0].start, shown[-1].end) if shown else part
-        rendered = [
-            render(
-                [found.line(number) for number in range(it.start, it.end + 1)],
-                it.start,
-                max_line=widest,
-                beyond={n - it.start: more for n, more in found.beyond.items() if it.start <= n <= it.end},
+        rows = {number: row(number) for it in shown for number in range(it.start, it.end + 1)}
+        texts = {number: render([text], number, max_line=len(text))[0] for number, (text, _) in rows.items()}
+        parts = tuple(
+            c.ExcerptPart(
+                start=it.start, end=it.end, text="".join(texts[number] for number in range(it.start, it.end + 1))
             )
             for it in shown
-        ]
-        parts = tuple(
-            c.ExcerptPart(start=it.start, end=it.end, text=text) for it, (text, _) in zip(shown, rendered, strict=True)
         )
-        cut = any(shortened for _, shortened in rendered)
-        secrets = tuple(one for one in found.hidden.found if any(it.start <= one.line <= it.end for it in shown))
-        told = "".join(text for text, _ in rendered)
-        await note_lines(self._s, access, call, found, shown, told, secrets, cut=cut)
-        missing = gaps(shown, part)
+        cut = any(shortened for _, shortened in rows.values())
+        secrets = tuple(one for one in found.hidden.found if one.line in rows)
+        told = "".join(texts.values())
+        seen = seen_lines(path, found, shown, cut=cut)
+        await self._s.notes.note_lines(access.caller, call, seen, told, approval=access.approval, hidden=secrets)
+        missing, profile = gaps(shown, part), self._s.permissions.profile(access.caller)
+        ways = [_way(path, found, profile, it) for it in missing]
         return c.Excerpt(
             path=path,
             version_id=show(found.version),
             total_lines=total,
             parts=parts,
-            left_out=tuple(c.LinesLeftOut(start=it.start, end=it.end, next=_reading(path, it)) for it in missing),
+            left_out=tuple(
+                c.LinesLeftOut(start=it.start, end=it.end, next=way) for it, way in zip(missing, ways, strict=True)
+            ),
             matches=tuple(matches[:MOST_MATCHES]),
             total_matches=hits,
             truncated=bool(missing) or cut,
-            redactions=tuple(f"line {one.line}: {one.kind}" for one in secrets),
+            redactions=tuple(map(str, secrets)),
             warnings=found.warnings,
         )
 
     def _budget(self, caller: Caller, room: AnswerSpace, params: c.GetExcerpt) -> Budget:
         """Of the call, the caller's profile and its client."""
-        profile = self._s.permissions.profile(caller)
-        tokens = min(params.max_tokens, profile.max_answer_tokens or params.max_tokens)
+        profile, tokens = (
+            self._s.permissions.profile(caller),
+            self._s.permissions.answer_tokens(caller, params.max_tokens),
+        )
         most = min(params.max_lines, profile.max_read_lines or params.max_lines, room.lines)
         bytes_left = room.bytes // 2 if room.typed else room.bytes
         return Budget.of(tokens, min(bytes_left, profile.max_read_bytes or bytes_left), most)
 
 
-async def note_lines(
-    services: Services,
-    access: ContentAccess,
-    call: Call,
-    found: ShownText,
-    shown: tuple[LineRange, ...],
-    text: str,
-    secrets: tuple[HiddenSecret, ...],
-    *,
-    cut: bool,
-) -> None:
-    """Journal that the session saw these lines."""
-    if found.version == NO_VERSION:
-        await services.notes.note_metadata(access.caller, call, access.path)  # no version has these lines
-        return
-    seen = SeenLines(
-        path=access.path,
-        version=found.version,
-        ranges=tuple(span for it in shown for span in found.hidden.without(it)),
-        total_lines=found.total,
-        cut=cut,
+def _row(path: WorkspacePath, found: ShownText, pattern: str | None, widest: int, number: int) -> tuple[str, bool]:
+    """A line as it is shown, a long one around the pattern or from its beginning; and whether that is a part of it."""
+    line, more, hit = found.line(number), found.beyond.get(number), found.hits.get(number)
+    if more is not None and hit is not None:
+        part = hit_of(path, hit, widest, "exact")
+        end = "" if hit.text.endswith(part.text) else " …"
+        return f"{from_character(part.column)}{part.text}{end}", True
+    if pattern is not None and more is None and len(line) > widest and pattern in line:
+        return window(line, line.index(pattern), widest), True
+    text, cut = render(
+        [line], number, numbers=False, max_line=widest, beyond=NOTHING_BEYOND if more is None else {0: more}
     )
-    event = FileRead(
-        operation=call.operation.name,
-        seen=seen,
-        bytes=len(text),
-        tokens=estimate_tokens(text),
-        approval=access.approval,
-        hidden=secrets,
-    )
-    await services.notes.note_read(access.caller, call, event)
+    return text.removesuffix("\n"), bool(cut)
+
+
+def seen_lines(path: WorkspacePath, found: ShownText, shown: tuple[LineRange, ...], *, cut: bool) -> SeenLines:
+    """What the session has seen by these lines."""
+    ranges = tuple(span for it in shown for span in found.hidden.without(it))
+    return SeenLines(path=path, version=found.version, ranges=ranges, total_lines=found.total, cut=cut)
 
 
 def _center(path: WorkspacePath, params: c.GetExcerpt, total: int, matches: list[int]) -> int | None:
@@ -207,5 +211,11 @@ def _center(path: WorkspacePath, params: c.GetExcerpt, total: int, matches: list
     return matches[0] if matches else params.line
 
 
-def _reading(path: WorkspacePath, lines: LineRange) -> str:
-    return f"read_file(path={quoted(path)}, start={lines.start}, end={lines.end})"
+def _way(path: WorkspacePath, found: ShownText, profile: Profile, lines: LineRange) -> str:
+    """The call that shows lines that were left out, as many as one read may ask for."""
+    end = lines.end
+    if profile.limits_reads:
+        most = profile.max_read_lines or profile.max_read_bytes or 0
+        first = [found.line(number) for number in range(lines.start, min(end + 1, lines.start + most))]
+        end = lines.start - 1 + profile.first_lines(first)
+    return f"read_file(path={quoted(path)}, start={lines.start}, end={end})"

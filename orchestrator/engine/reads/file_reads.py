@@ -8,20 +8,15 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LargeContent, LineRange
-from orchestrator.core.errors import (
-    BinaryFile,
-    ChangedWhileRead,
-    ParameterInvalid,
-    escaped,
-)
-from orchestrator.core.events.files import FileRead, SeenLines
+from orchestrator.core.content import LargeContent, LineRange, SeenLines, Signature
+from orchestrator.core.errors import BinaryFile, ChangedWhileRead, ParameterInvalid, escaped
+from orchestrator.core.events.files import FileRead
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.images import IMAGE_TOKENS, MOST_IMAGE_BYTES, image_type
 from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import MAX_LINE, estimate_tokens, fit, render, size
+from orchestrator.core.text.answer_space import MAX_LINE, fit, render, size
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Call, Caller
@@ -42,22 +37,12 @@ MIN_LINE = 50
 
 
 class Shown(NamedTuple):
-    """A version of a file that an answer is made of; no document: it is binary."""
+    """A version of a file that an answer is made of; no document: it is binary, or read by pieces."""
 
     path: WorkspacePath
     version: Seq
-    digest: Digest
+    digest: Digest | None  # None: of a large file, which was not hashed
     document: Document | None
-    warnings: tuple[str, ...] = ()
-
-
-class Excerpt(NamedTuple):
-    """Lines of a version; no digest: of a large file, which was not hashed."""
-
-    path: WorkspacePath
-    version: Seq
-    digest: Digest | None
-    window: Window
     warnings: tuple[str, ...] = ()
 
 
@@ -71,6 +56,7 @@ class Reader:
         self._windows = Windows(services.redaction, self.large)
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
+        _check_ends(params)
         start, end = params.start, params.end
         if end is None:
             end = start + 199 if start > 0 else min(-1, start + 199)
@@ -89,10 +75,7 @@ class Reader:
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         path = self._s.paths.file(params.path)
-        if not params.start:
-            raise ParameterInvalid("start", "lines count from 1, and from the end -1 is the last")
-        if params.end == 0:
-            raise ParameterInvalid("end", "lines count from 1, and from the end -1 is the last")
+        _check_ends(params)
         access = self._s.access.content(caller, call, path)
         async with self._s.locks.shared(path):
             if params.at is not None:
@@ -100,7 +83,7 @@ class Reader:
                 if not await self._is_large_and_present(access, row):
                     digest, data = await self._s.past.content_of_any_size(access, row)
                     if isinstance(data, LargeContent):
-                        return await self._of_large_version(access, call, params, row, data)
+                        return await self._by_pieces(access, call, params, Shown(path, row.seq, digest, None), data)
                     document = await self._s.contents.text(digest, data)
                     return await self._show_or_compare(access, call, params, Shown(path, row.seq, digest, document))
             for attempt in range(TRIES):
@@ -108,7 +91,7 @@ class Reader:
                 if not present.large:
                     break
                 try:
-                    return await self._of_large(caller, call, params, access, present)
+                    return await self._of_large(access, call, params, present)
                 except ChangedWhileRead:
                     if attempt == TRIES - 1:
                         raise
@@ -127,7 +110,12 @@ class Reader:
     async def _show_or_compare(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
         """What changed since the session saw it, where that is asked for; else as `show`."""
         path, version, digest, document, warned = shown
-        if document is not None and params.column is None and self._deltas.wanted(access.caller, params):
+        if (
+            document is not None
+            and digest is not None
+            and params.column is None
+            and self._deltas.wanted(access.caller, params)
+        ):
             span = LineRange(*Asked(path, params.start, params.end).resolved(document.line_count))
             present = Present(version, digest, document, span, warned)
             tokens = self._tokens(access.caller, params)
@@ -137,21 +125,21 @@ class Reader:
 
     async def show(self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown) -> r.FileText:
         """Lines of a version that was looked up, as far as the profile allows; noted as read."""
-        path, version, digest, document, warned = shown
+        path, _, digest, document, _ = shown
         caller, profile = access.caller, self._s.permissions.profile(access.caller)
-        if document is None:
+        if document is None or digest is None:
             return await self._image(access, call, shown)
         asked = Asked(path, params.start, params.end, params.column)
         if profile.limits_reads and asked.column is None:
             start, last = asked.resolved(document.line_count)
-            await self._within_limit(params, access, version, digest, document.lines[start - 1 : last], start)
+            await self._within_limit(params, access, shown, document.lines[start - 1 : last], start)
         window = await self._windows.of_document(caller, asked, digest, document, self._tokens(caller, params))
-        return await self._show(caller, call, params, Excerpt(path, version, digest, window, warned), access.approval)
+        return await self._show(access, call, params, shown, window)
 
     async def _image(self, access: ContentAccess, call: Call, shown: Shown) -> r.FileText:
         """A file that is not text, where it is an image that models take. Raises BinaryFile."""
         path, version, digest, _, warned = shown
-        data = await self._s.contents.get(digest) or b""
+        data = (await self._s.contents.get(digest) if digest is not None else None) or b""
         kind, most = image_type(data), self._s.permissions.profile(access.caller).max_read_bytes or MOST_IMAGE_BYTES
         if kind is None:
             raise BinaryFile(path, "it is not text")
@@ -177,47 +165,33 @@ class Reader:
         )
 
     async def _of_large(
-        self, caller: Caller, call: Call, params: p.ReadFile, access: ContentAccess, present: CurrentFile
+        self, access: ContentAccess, call: Call, params: p.ReadFile, present: CurrentFile
     ) -> r.FileText:
         """Lines of a file that is read by pieces: of the version that the journal has by its stat signature."""
-        path, entry, profile = access.path, present.entry, self._s.permissions.profile(caller)
+        path, entry = access.path, present.entry
         if entry is None or entry.signature is None:
             raise ChangedWhileRead(path, "it was replaced while it was read")
-        asked = Asked(path, params.start, params.end, params.column)
-        window = await self._windows.of_large(caller, asked, entry.signature, self._tokens(caller, params))
-        if profile.limits_reads and asked.column is None:
-            lines = window.lines
-            await self._within_limit(params, access, entry.version, entry.digest, lines, window.first)
-        shown = Excerpt(path, entry.version, entry.digest, window, warnings(present))
-        answer = await self._show(caller, call, params, shown, access.approval)
-        if window.total is None:
+        shown = Shown(path, entry.version, entry.digest, None, warnings(present))
+        answer = await self._by_pieces(access, call, params, shown, entry.signature)
+        if answer.total_lines is None:
             self._s.background.start(partial(self.large.count, path, entry.signature))
         return answer
 
-    async def _of_large_version(
-        self, access: ContentAccess, call: Call, params: p.ReadFile, row: VersionRow, content: LargeContent
+    async def _by_pieces(
+        self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown, content: Signature | LargeContent
     ) -> r.FileText:
-        """Lines of an old version that is read by pieces."""
-        caller, profile = access.caller, self._s.permissions.profile(access.caller)
-        asked = Asked(access.path, params.start, params.end, params.column)
+        """Lines of a version that is not in memory."""
+        caller, asked = access.caller, Asked(access.path, params.start, params.end, params.column)
         window = await self._windows.of_large(caller, asked, content, self._tokens(caller, params))
-        if profile.limits_reads and asked.column is None:
-            await self._within_limit(params, access, row.seq, row.digest, window.lines, window.first)
-        return await self._show(
-            caller, call, params, Excerpt(access.path, row.seq, row.digest, window), access.approval
-        )
+        if self._s.permissions.profile(caller).limits_reads and asked.column is None:
+            await self._within_limit(params, access, shown, window.lines, window.first)
+        return await self._show(access, call, params, shown, window)
 
     def _tokens(self, caller: Caller, params: p.ReadFile) -> int:
-        return min(params.max_tokens, self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens)
+        return self._s.permissions.answer_tokens(caller, params.max_tokens)
 
     async def _within_limit(
-        self,
-        params: p.ReadFile,
-        access: ContentAccess,
-        version: Seq,
-        digest: Digest | None,
-        lines: Sequence[str],
-        start: int,
+        self, params: p.ReadFile, access: ContentAccess, shown: Shown, lines: Sequence[str], start: int
     ) -> None:
         """Of a read that asks for more than the caller's profile lets it read at once. Raises OverLimit, and asks."""
         caller, path = access.caller, access.path
@@ -237,22 +211,19 @@ class Reader:
             limit=f"profile.{profile.name}.{name}",
             most=most,
             asked=asked,
+            part=follow,
         )
         if profile.over_limit == "refuse" or (profile.over_limit == "summary" and params.end is None):
             raise over
         asks: Asks = {"read": NeedApproval(over.details["rule"], over.message)}
-        await access.confirm(version, digest, asks=asks)
+        await access.confirm(shown.version, shown.digest, asks=asks)
 
     async def _show(
-        self, caller: Caller, call: Call, params: p.ReadFile, shown: Excerpt, approval: Seq | None
+        self, access: ContentAccess, call: Call, params: p.ReadFile, shown: Shown, window: Window
     ) -> r.FileText:
-        path, version, digest, window, warned = shown
-        numbers, profile, first, total = (
-            params.line_numbers,
-            self._s.permissions.profile(caller),
-            window.first,
-            window.total,
-        )
+        path, version, digest, _, warned = shown
+        caller, numbers, first, total = access.caller, params.line_numbers, window.first, window.total
+        profile = self._s.permissions.profile(caller)
         room = call.room.framed(escaped(path), escaped(path), escaped(path))  # in the head and in the next calls
         rows = window.lines
         if window.column is None:
@@ -285,8 +256,19 @@ class Reader:
             covered = (secret.start for secret in window.hidden.found if secret.line == cut[0])
             column = min((widest, *covered)) + 1  # a marker may be longer or shorter than what it stands for
             in_line = f"read_file(path={quoted(path)}, start={cut[0]}, column={column}{at})"
-        await self._note(caller, call, shown, text, (first, last), approval, cut=bool(cut) or window.column is not None)
         found = [secret for secret in window.hidden.found if first <= secret.line <= last]
+        shows, counted = LineRange(first, last), first >= 0
+        seen = SeenLines(
+            path=path,
+            version=version,
+            ranges=window.hidden.without(shows) if total != 0 and counted else (),
+            total_lines=total if total is not None else max(0, last) + 1,
+            cut=bool(cut) or window.column is not None,
+        )
+        from_end = None if counted else shows
+        await self._s.notes.note_lines(
+            caller, call, seen, text, approval=access.approval, hidden=found, from_end=from_end
+        )
         return r.FileText(
             path=path,
             version_id=show(version),
@@ -301,42 +283,13 @@ class Reader:
             truncated=not ends or bool(cut) or within,
             next=follow,
             next_in_line=in_line,
-            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in found),
+            redactions=tuple(map(str, found)),
             warnings=warned,
         )
 
-    async def _note(
-        self,
-        caller: Caller,
-        call: Call,
-        shown: Excerpt,
-        text: str,
-        lines: tuple[int, int],
-        approval: Seq | None,
-        *,
-        cut: bool,
-    ) -> None:
-        """Journal which lines of which version were shown."""
-        path, version, _, window, _ = shown
-        shows, counted = LineRange(*lines), window.first >= 0
-        seen = SeenLines(
-            path=path,
-            version=version,
-            ranges=window.hidden.without(shows) if window.total != 0 and counted else (),
-            total_lines=window.total if window.total is not None else max(0, lines[1]) + 1,
-            cut=cut,
-        )
-        name, estimate = call.operation.name, estimate_tokens(text)
-        if version == NO_VERSION:  # no version has these lines
-            await self._s.notes.note_metadata(caller, call, path)
-            return
-        event = FileRead(
-            operation=name,
-            seen=seen,
-            bytes=len(text),
-            tokens=estimate,
-            approval=approval,
-            hidden=tuple(secret for secret in window.hidden.found if lines[0] <= secret.line <= lines[1]),
-            from_end=None if counted else shows,
-        )
-        await self._s.notes.note_read(caller, call, event)
+
+def _check_ends(params: p.ReadFile | p.ReadLines) -> None:
+    """Raises ParameterInvalid for a line 0."""
+    for name in ("start", "end"):
+        if getattr(params, name) == 0:
+            raise ParameterInvalid(name, "lines count from 1, and from the end -1 is the last")

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.core.folders import with_all_below
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.name_index import lines_in, read_line
+from orchestrator.core.name_index import files_in
 from orchestrator.core.paths import ROOT, entry_rank
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.access import AccessGate
@@ -69,7 +69,7 @@ class FileTrees:
         known = self._known.get(rules)
         if known is None or known.policy is not policy or known.pieces is not pieces:
             before = known.parts if known is not None and known.policy is policy else {}
-            parts = {piece: before.get(piece) or _part(allows, _files(piece)) for piece in pieces}
+            parts = {piece: before.get(piece) or _part(allows, files_in(piece)) for piece in pieces}
             unsure = tuple(path for part in parts.values() for path in part.unsure)
             known = self._known[rules] = _Counted(policy, pieces, parts, unsure, _tree(parts.values()))
             while len(self._known) > KEPT:
@@ -96,10 +96,6 @@ def _part(allows: Allows, files: Iterable[WorkspacePath]) -> _Part:
         elif allowed is None:
             unsure.append(path)
     return _Part(files_in, tuple(documents), tuple(unsure))
-
-
-def _files(piece: str) -> Iterable[WorkspacePath]:
-    return (WorkspacePath(path) for path, kind in map(read_line, lines_in(piece)) if kind == "file")
 
 
 def _tree(parts: Iterable[_Part]) -> FileTree:

@@ -7,12 +7,14 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.core.content import SeenLines
 from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
 )
-from orchestrator.core.events.files import ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.events.files import ChangeIntended, DiffShown, ExternalBatchOpened
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import estimate_tokens, json_size

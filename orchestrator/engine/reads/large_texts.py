@@ -1,7 +1,8 @@
 """Files that are too large for memory, read by lines: an index of each that was read, shared by all sessions.
 
-An index is known by the file's stat signature. A file that grew keeps it, if what was there before is still the same;
-any other change drops it. It is looked through in slices, so whoever waits long for it is told how far it is.
+An index is known by the file's stat signature; any change drops it. Of a file that grew nothing but a look at all of
+it tells that the rest is as before, and that takes as long as counting anew. The end is read without an index. A file
+is looked through in slices, so whoever waits long for it is told how far it is.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ SNIFFED_BYTES = 64 * 1024
 """From them the encoding is told, as `decode` does of a whole file."""
 
 SLICE_BYTES = 64 * 1024 * 1024
-"""Looked through in one go of a thread: some 30 ms."""
+"""Looked through in one go of a thread, for a caller: some 30 ms."""
+
+COUNTED_BYTES = 4 * 1024 * 1024
+"""The same while nobody waits for it: some 2 ms, so that who comes next hardly waits."""
 
 PATIENCE_S = 8.0
 """How long a call waits for the lines before what it asks for to be counted."""
@@ -156,9 +160,13 @@ class LargeTexts:
         return found
 
     async def known(self, path: WorkspacePath, version: Signature) -> Known | None:
-        """What is known of the lines of a version; None if it is not text, or another one is there."""
+        """What is known of the lines of a version; None if it is not text, or another one is there.
+
+        A file that grew still begins with that version.
+        """
         async with self._opened(path) as pieces:
-            if pieces.stat.signature != version:
+            now = pieces.stat.signature
+            if now != version and not grew(version, now):
                 return None
             try:
                 return await to_thread.run_sync(self._brought_up, path, pieces, version)
@@ -172,20 +180,18 @@ class LargeTexts:
 
         All its lines are counted then. Raises ChangedWhileRead, LinesNotCounted.
         """
-        await self.count(path, version)
-        async with self._opened(path) as pieces:
-            known = self._known.get(path)
-            if known is None or known.signature != version:
-                raise ChangedWhileRead(path, "another program writes to it")
-            scan = LineScan(pieces, known.index, version.size)
-            if scan.total is None:
-                raise LinesNotCounted(path, 1, known.index.covered, version.size)
-
-            def numbered() -> list[tuple[int, int]]:
-                first = bisect_right(offsets, after, key=scan.number_of) if after else 0
-                return [(at, scan.number_of(offsets[at])) for at in range(first, min(first + most, len(offsets)))]
-
-            return await to_thread.run_sync(numbered)
+        for _ in range(TRIES):  # a call for a later version may come between
+            if await self.known(path, version) is None:
+                break
+            await self.count(path, version)
+            async with self._opened(path) as pieces:
+                known = self._known.get(path)
+                if known is not None and known.signature == version:
+                    scan = LineScan(pieces, known.index, version.size)
+                    if scan.total is None:
+                        raise LinesNotCounted(path, 1, known.index.covered, version.size)
+                    return await to_thread.run_sync(partial(_numbered, scan, offsets, after, most))
+        raise ChangedWhileRead(path, "another program writes to it")
 
     async def count(self, path: WorkspacePath, version: Signature) -> None:
         """Count the lines of a version to its end, slice by slice, so that others read between; if there is time."""
@@ -201,7 +207,7 @@ class LargeTexts:
                 return False
             scan = LineScan(pieces, known.index, version.size)
             try:
-                whole = await to_thread.run_sync(scan.look_through, None, SLICE_BYTES // 4)
+                whole = await to_thread.run_sync(scan.look_through, None, COUNTED_BYTES)
             except Shrunk:
                 return False
             if whole:
@@ -273,9 +279,7 @@ class LargeTexts:
         known = self._known.get(path)
         if known is None and (known := self._stored(path)) is not None:
             known = known if LineScan(pieces, known.index, known.signature.size).is_same() else None
-        if known is not None and known.signature != version:
-            known = self._grown(pieces, known, version)
-        if known is None:
+        if known is None or known.signature != version:
             document = sniffed(path, pieces, version.size)
             known = Known(version, LineIndex.empty(document.encoding, version.size), document.eol)
         kept = self._known  # the same to the end of this: all may be forgotten meanwhile
@@ -283,17 +287,6 @@ class LargeTexts:
         kept.move_to_end(path)
         while len(kept) > MOST_INDEXES:
             kept.popitem(last=False)
-        return known
-
-    @staticmethod
-    def _grown(pieces: FilePieces, known: Known, version: Signature) -> Known | None:
-        """The same file with more at its end; None if it is another."""
-        if not grew(known.signature, version):
-            return None
-        if not LineScan(pieces, known.index, known.signature.size).is_same():
-            return None
-        known.index.grow(version.size)
-        known.signature, known.stored = version, False
         return known
 
     # --- beyond a restart ---------------------------------------------------------------
@@ -309,6 +302,12 @@ class LargeTexts:
         except msgspec.MsgspecError:
             return None
         return known if stored == path else None
+
+
+def _numbered(scan: LineScan, offsets: Sequence[int], after: int, most: int) -> list[tuple[int, int]]:
+    """Blocking. See `LargeTexts.numbers`."""
+    first = bisect_right(offsets, after, key=scan.number_of) if after else 0
+    return [(at, scan.number_of(offsets[at])) for at in range(first, min(first + most, len(offsets)))]
 
 
 def sniffed(path: WorkspacePath, pieces: FilePieces, size: int) -> Document:

@@ -31,8 +31,7 @@ class ManyReader:
 
     async def read_files(self, caller: Caller, call: Call, params: c.ReadFiles) -> c.FileTexts:
         """The smallest first: what one leaves of its share goes to the larger ones."""
-        most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
-        tokens, paths = min(params.max_tokens, most), tuple(dict.fromkeys(params.paths))
+        tokens, paths = self._s.permissions.answer_tokens(caller, params.max_tokens), tuple(dict.fromkeys(params.paths))
         room = call.room.framed(*(quoted(path) for path in paths))
         many = max(1, min(tokens // LEAST_TOKENS, room.bytes // LEAST_BYTES, room.lines // LEAST_LINES))
         chosen, left_out = paths[:many], paths[many:]

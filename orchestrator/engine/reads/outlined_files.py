@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import anyio
 
+from orchestrator.core.content import SeenLines
 from orchestrator.core.errors import BinaryFile, escaped
-from orchestrator.core.events.files import AnswerShown, FileRead, SeenLines
-from orchestrator.core.ids import EscapedPath, Seq
+from orchestrator.core.events.files import AnswerShown, FileRead
+from orchestrator.core.ids import Digest, EscapedPath, Seq
 from orchestrator.core.shown_text import Hidden
 from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.encoding import Document
@@ -27,6 +28,7 @@ class OutlinedFile(NamedTuple):
     """A version of a file, and what it defines."""
 
     shown: Shown
+    digest: Digest
     document: Document
     outline: Outline
     hidden: Hidden
@@ -61,7 +63,7 @@ async def outlined_file(services: Services, observer: Observer, access: ContentA
         raise BinaryFile(path, "it is not text")
     [hidden] = found
     shown = Shown(path, entry.version, digest, document, warnings(present))
-    return OutlinedFile(shown, document, outline, hidden, data)
+    return OutlinedFile(shown, digest, document, outline, hidden, data)
 
 
 async def note_told(services: Services, access: ContentAccess, call: Call, version: Seq, total: int, text: str) -> None:

@@ -24,9 +24,9 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.large_passages import LargePassages
 from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
+from orchestrator.engine.reads.windows import LargePassages
 from orchestrator.engine.services import Services
 
 CACHE_BYTES = 8 * 1024 * 1024
@@ -72,9 +72,9 @@ class Overviewer:
             if params.changed_since is not None:
                 changes, more = await self._changes(access, found, params.changed_since)
                 warned = (*warned, *more)
-            most = self._s.permissions.profile(caller).max_answer_tokens or params.max_tokens
+            tokens = self._s.permissions.answer_tokens(caller, params.max_tokens)
             room = call.room.framed(escaped(path), escaped(path), *warned)
-            answer, text = self._answered(params, found, changes, room, min(params.max_tokens, most))
+            answer, text = self._answered(params, found, changes, room, tokens)
             await note_told(self._s, access, call, found.shown.version, found.document.line_count, text)
         return msgspec.structs.replace(answer, warnings=warned)
 
@@ -110,7 +110,7 @@ class Overviewer:
         self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, room: AnswerSpace, tokens: int
     ) -> _Answer:
         """The answer, and its text; made once for a version, what of it is asked and what of it is hidden."""
-        key = params, found.shown.version, found.shown.digest, found.hidden.found, room, tokens
+        key = params, found.shown.version, found.digest, found.hidden.found, room, tokens
         known = self._answers.get(key) if params.changed_since is None else None
         if known is None:
             answer = self._overview(params, found, changes, _Budget(room, tokens))
@@ -143,7 +143,7 @@ class Overviewer:
         self, params: s.GetOverview, found: OutlinedFile, changes: SymbolChanges, budget: _Budget
     ) -> s.Overview:
         shown, document, outline = found.shown, found.document, found.outline
-        facts, symbols, within = self._facts_of(shown.digest, document), outline.symbols, None
+        facts, symbols, within = self._facts_of(found.digest, document), outline.symbols, None
         if params.symbol is not None:
             within, one = only_symbol(outline, params.symbol)
             symbols = one.children

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from anyio import to_thread
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.decisions.costs import LARGE_BYTES, LARGE_LINES
-from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, joined
+from orchestrator.core.decisions.stale_regions import Authors, Lines, Piece, Tracker, authors_of, joined
 from orchestrator.core.events.base import OUTSIDE
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import At, ReadRecord, View
@@ -109,10 +109,8 @@ class ReadSets:
         found, texts, present = followed
         if not found and not view.moved_from:
             return None
-        by: dict[str, Seq] = {}
-        for who, seq in (author for authors in found.values() for author in authors):
-            by[who] = min(seq, by.get(who, seq))
-        authors = tuple(sorted(by.items(), key=lambda item: item[1])) or everybody
+        by: Authors = reduce(authors_of, found.values()) if found else ()
+        authors = tuple(sorted(by, key=lambda author: author[1])) or everybody
         return Stale(path, view, entry.version, authors, joined(tuple(found)), texts, present)
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:

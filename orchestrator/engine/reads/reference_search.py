@@ -10,25 +10,34 @@ from typing import NamedTuple
 import msgspec
 
 from orchestrator.api import relations as s
-from orchestrator.core.content import LineRange
-from orchestrator.core.errors import FileTooLarge, ParameterInvalid, PathError, SymbolAmbiguous, SymbolNotFound, escaped
-from orchestrator.core.events.files import ContentSearched, SeenLines
+from orchestrator.core.content import LineRange, SeenLines
+from orchestrator.core.errors import (
+    MOST_PLACES,
+    FileTooLarge,
+    ParameterInvalid,
+    PathError,
+    SymbolAmbiguous,
+    SymbolNotFound,
+    escaped,
+)
+from orchestrator.core.events.files import ContentSearched
+from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.import_paths import FAMILIES
-from orchestrator.core.text.locate_symbol import only_symbol
+from orchestrator.core.text.locate_symbol import find_symbols
 from orchestrator.core.text.references import MEANT, References, Role, Sought
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Pattern
-from orchestrator.core.text.symbols import Outline, language_of, suffixes_of
+from orchestrator.core.text.symbols import Outline, Symbol, language_of, suffixes_of
 from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION, Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.reads.search import Searcher
-from orchestrator.engine.reads.symbol_reads import offer
+from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.services import Services
 
 NAMED: tuple[Showing, ...] = ("search", "read")
@@ -53,6 +62,7 @@ class _Defined(NamedTuple):
 
     access: ContentAccess
     path: WorkspacePath
+    name: str  # dotted
     line: int
     within: bool
 
@@ -71,6 +81,10 @@ class ReferenceFinder:
         sweep = await self._searcher.sweep(caller, ROOT, globs, Pattern(name, word=True))
         counts = {file.path: file.total for file in sweep.files}
         paths = sorted(counts)
+        if defined is None and name != params.symbol:
+            defined = await self._defined_in(caller, paths, params.symbol)
+            family = self._s.paths.globs(params.globs) or Globs(_family(defined.path) or ("*",))
+            paths = [path for path in paths if family.match(path)]
         if defined is not None:  # it was named, so it is shown, also where the caller may not list it
             paths = [defined.path] if defined.within else sorted({defined.path, *paths})
         page = _Page(call.room.framed(escaped(name)), params.max_results)
@@ -130,14 +144,29 @@ class ReferenceFinder:
         access = self._s.access.content(caller, call, path, NAMED)
         async with self._s.locks.shared(path):
             found = await outlined_file(self._s, self._observer, access)
-        try:
-            name, symbol = only_symbol(found.outline, params.symbol)
-        except (SymbolNotFound, SymbolAmbiguous) as error:
-            offer(error, path, found.outline, params.symbol)
-            raise
-        around = found.outline.enclosing(symbol.line, symbol.end_line)
-        within = any(one.kind in _INNER for one in around[: name.count(".")])
-        return _Defined(access, path, symbol.line, within)
+        places = _places(access, found.outline, params.symbol)
+        if not places:
+            named_symbol(path, found.outline, params.symbol)
+        return _only(places, params.symbol)
+
+    async def _defined_in(self, caller: Caller, paths: Sequence[WorkspacePath], symbol: str) -> _Defined:
+        """Where a dotted name is defined, of the files with its last part. Raises SymbolNotFound, SymbolAmbiguous."""
+        places = list[_Defined]()
+        for path in paths:
+            access = self._s.access.content_of_many(caller, path, SHOWN)
+            if access is None:
+                continue  # policy was changed meanwhile
+            try:
+                async with self._s.locks.shared(path):
+                    found = await outlined_file(self._s, self._observer, access)
+            except PathError:
+                continue  # it is gone by now, no text, or read by pieces
+            places += _places(access, found.outline, symbol)
+        if not places:
+            last = symbol.rpartition(".")[2]
+            hint = f"find_references(symbol={quoted(last)}) shows where anything is called {escaped(last)}."
+            raise SymbolNotFound(f"no file that was searched defines {escaped(symbol)}", hint=hint)
+        return _only(places, symbol)
 
     async def _lines_of(
         self,
@@ -163,7 +192,8 @@ class ReferenceFinder:
                     by_line[number] = ["word"]
         else:
             for one in answer.found:
-                by_line.setdefault(one.line, []).append(one.role)
+                other = one.role == "definition" and defined and _is_other(found.outline, one.line, defined)
+                by_line.setdefault(one.line, []).append("elsewhere" if other else one.role)
         meant = {line: min(roles, key=_RANK.index) for line, roles in by_line.items() if MEANT.intersection(roles)}
         dropped: Counter[str] = Counter(role for roles in by_line.values() for role in roles if role not in MEANT)
         way = "word" if answer is None else "scope" if answer.scoped else "syntax"
@@ -181,6 +211,47 @@ class _File(NamedTuple):
     outlined: OutlinedFile
     way: str
     dropped: Mapping[str, int]
+
+
+def _places(access: ContentAccess, outline: Outline, symbol: str) -> list[_Defined]:
+    """The symbols that are called so, once for each dotted name: overloads are used alike."""
+    named = dict[str, Symbol]()
+    for name, one in find_symbols(outline, symbol):
+        named.setdefault(name, one)
+    places = list[_Defined]()
+    for name, one in named.items():
+        around = outline.enclosing(one.line, one.end_line)
+        within = any(holder.kind in _INNER for holder in around[: name.count(".")])
+        places.append(_Defined(access, access.path, name, one.line, within))
+    return places
+
+
+def _only(places: Sequence[_Defined], symbol: str) -> _Defined:
+    """Raises SymbolAmbiguous, with a call for each."""
+    if len(places) == 1:
+        return places[0]
+    told = [
+        {
+            "path": one.path,
+            "name": one.name,
+            "line": one.line,
+            "call": f"find_references(symbol={quoted(one.name)}, path={quoted(one.path)})",
+        }
+        for one in places[:MOST_PLACES]
+    ]
+    raise SymbolAmbiguous(
+        f"{len(places)} symbols are called {escaped(symbol)}",
+        hint="Send the call of the one that you mean, from `details`.",
+        details={"places": told},
+    )
+
+
+def _is_other(outline: Outline, line: int, defined: _Defined) -> bool:
+    """Whether what is defined on a line belongs to another class, of which this tells by its dotted name."""
+    name = "." + ".".join(one.name for one in outline.enclosing(line, line)).replace("::", ".")
+    meant = "." + defined.name.replace("::", ".")
+    called_alike = name.rpartition(".")[2] == meant.rpartition(".")[2]
+    return called_alike and not (name.endswith(meant) or meant.endswith(name))
 
 
 def _sought(outline: Outline, path: WorkspacePath, name: str, defined: _Defined | None) -> Sought:

@@ -98,31 +98,19 @@ class _Search:
                 for one, targets in zip(its, meant, strict=True):
                     if not targets and number == 1:
                         unresolved[one.source] = None
-                    for target in targets:
-                        if target not in known and len(found) < MOST_FILES:
-                            known.add(target)
-                            following.append(target)
-                            via = at if number > 1 else None
-                            found.append(
-                                s.RelatedFile(path=target, line=one.line, source=one.source, via=via, depth=number)
-                            )
+                    following += (target for target in targets if _note(found, known, target, one, at, number))
             if number < depth:
                 level = [(at, await self._imports_in(at)) for at in following]
         return found, tuple(unresolved)
 
     async def importers(self, path: WorkspacePath, depth: int) -> list[s.RelatedFile]:
         """The files that import a file, nearest first."""
-        known, found = {path}, list[s.RelatedFile]()
-        level = [path]
+        known, found, level = {path}, list[s.RelatedFile](), [path]
         for number in range(1, depth + 1):
             following = list[WorkspacePath]()
             for target in level:
-                for at, one in await self._importing(target):
-                    if at not in known and len(found) < MOST_FILES:
-                        known.add(at)
-                        following.append(at)
-                        via = target if number > 1 else None
-                        found.append(s.RelatedFile(path=at, line=one.line, source=one.source, via=via, depth=number))
+                importing = await self._importing(target)
+                following += (at for at, one in importing if _note(found, known, at, one, target, number))
             level = following
         return found
 
@@ -228,6 +216,23 @@ class _Tree:
         return document.text if document is not None else None
 
 
+def _note(
+    found: list[s.RelatedFile],
+    known: set[WorkspacePath],
+    path: WorkspacePath,
+    one: Import,
+    via: WorkspacePath,
+    depth: int,
+) -> bool:
+    """Whether a file was not met before; then it is found, by way of another one."""
+    if path in known or len(found) >= MOST_FILES:
+        return False
+    known.add(path)
+    way = via if depth > 1 else None
+    found.append(s.RelatedFile(path=path, line=one.line, source=one.source, via=way, depth=depth))
+    return True
+
+
 def _answer(
     params: s.RelatedFiles,
     path: WorkspacePath,
@@ -237,7 +242,7 @@ def _answer(
 ) -> s.Related:
     """As many of both as there is room for, in this order; `skip` counts through both."""
     files = [*imports, *importers][params.skip :]
-    kept = room.first(room_costs(files, room))
+    kept = room.first((room.cost(size(escaped(s.related_text(one))) + ROW_BYTES, one), 1) for one in files)
     cut = max(0, len(imports) - params.skip)
     more = len(files) - kept
     depth = f", depth={params.depth}" if params.depth > 1 else ""
@@ -251,8 +256,3 @@ def _answer(
         left_out=more,
         next=follow,
     )
-
-
-def room_costs(files: Iterable[s.RelatedFile], room: AnswerSpace) -> Iterable[tuple[int, int]]:
-    """The bytes and the line of each."""
-    return ((room.cost(size(escaped(s.related_text(one))) + ROW_BYTES, one), 1) for one in files)

@@ -19,10 +19,8 @@ from orchestrator.core.errors import (
     VersionNotKept,
     plural,
 )
-from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
-from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.fuzzy import FuzzyPattern
 from orchestrator.core.text.regex import RegexPattern, looks_like_regex
 from orchestrator.core.text.search import Found, Match, Matcher, Pattern
@@ -33,7 +31,7 @@ from orchestrator.engine.names import Names
 from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import Page, Ranked
-from orchestrator.engine.reads.search_sources import SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
+from orchestrator.engine.reads.search_sources import CHANGED, SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
 from orchestrator.engine.reads.search_sweep import LARGE_BYTES, Sweep, found_in, sweep
 from orchestrator.engine.services import Services
 
@@ -64,6 +62,7 @@ class Searcher:
             at = self._s.past.position(params.at, parameter="at", least=1)
             source = Past(self._s, at)
             page.warnings += self._s.past.within_first_scan(at)
+        self._s.access.refuse_hidden(caller, start)
         if await source.is_one(start):
             access = self._s.access.content(caller, call, start, SHOWN)
             swept = await self._one(source, access, matcher, params, page)
@@ -75,35 +74,15 @@ class Searcher:
                     f"{plural(swept.unusable, 'name')} not searched, against the name rule: list_files shows them, "
                     "only a person can rename them"
                 )
+            page.tells(swept.reasons)
             if not (params.count_only or params.files_only):
                 await self._fill(source, caller, matcher, params, page, swept)
         if params.files_only and not params.count_only:
             page.takes_files(swept.files)
-        event = ContentSearched(
-            pattern=params.pattern,
-            path=start,
-            globs=params.globs,
-            mode=params.mode,
-            seen=tuple(page.seen),
-            total=swept.total,
-            files_searched=swept.searched,
-            left_out=swept.left_out,
-            tokens=sum(estimate_tokens(line) for hit in page.hits for line in (*hit.before, hit.text, *hit.after)),
-        )
+        event = page.event(start, total=swept.total, searched=swept.searched, left_out=swept.left_out)
         await self._s.notes.note_shown(caller, call, event)
-        return r.SearchResult(
-            hits=tuple(page.hits),
-            files=tuple(page.files),
-            total=swept.total,
-            files_searched=swept.searched,
-            files_left_out=swept.left_out,
-            truncated=page.more is not None,
-            partial=swept.partial,
-            cursor=page.more,
-            versions=page.versions,
-            hint=None if swept.total else _instead(params),
-            warnings=tuple(page.warnings),
-        )
+        hint = None if swept.total else _instead(params)
+        return page.answer(event, partial=swept.partial, truncated=page.more is not None, hint=hint)
 
     async def first_line(self, caller: Caller, call: Call, path: str, pattern: str) -> int | None:
         """Where a text occurs first in what a read of a file shows, outside of secrets; none of it counts as shown."""
@@ -137,6 +116,7 @@ class Searcher:
         """Search the one file that was named."""
         shown, found, hidden = await self._matches(source, access, matcher, params, page)
         file = Ranked(access.path, found.total, found.best or 1.0)
+        page.tells({access.path: found.reason} if found.reason is not None else {})
         if not (params.count_only or params.files_only):
             page.takes(file, shown, found, hidden, last=True)
         return Sweep([file] if found.total else [], found.total, 1, partial=found.partial)
@@ -174,6 +154,8 @@ class Searcher:
             if signature is None:
                 return None
             return (await self._large.search(caller, path, signature, matcher, invert=invert))[0]
+        except ChangedWhileRead:
+            return Found((), 0, 0, partial=True, reason=CHANGED)
         except PathError:
             return None
 

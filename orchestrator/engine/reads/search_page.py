@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LineRange
-from orchestrator.core.errors import ParameterInvalid, escaped
-from orchestrator.core.events.files import SeenLines
+from orchestrator.core.content import LineRange, SeenLines
+from orchestrator.core.errors import ParameterInvalid, escaped, plural
+from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.shown_text import Hidden
-from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, size
+from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, MatchType
 from orchestrator.engine.external.observer import NO_VERSION
@@ -27,6 +27,9 @@ MIN_LINE = 50
 
 MOST_ROWS = 8
 """A match over several lines is shown as far as so many full lines go."""
+
+MOST_REASONS = 3
+"""Files of which is told why not all of them was searched."""
 
 _FREE = ("cursor", "max_results", "context_lines")
 """Parameters that may differ from page to page."""
@@ -112,6 +115,13 @@ class Page:
         self.warnings.append(warning)
         self._room = self._room.less(size(warning), 1)
 
+    def tells(self, reasons: Mapping[WorkspacePath, str]) -> None:
+        """Why not all of some files was searched; before hits are taken."""
+        for path, reason in [*reasons.items()][:MOST_REASONS]:
+            self.warn(f"{escaped(path)}: {reason}")
+        if len(reasons) > MOST_REASONS:
+            self.warn(f"so it is with {plural(len(reasons) - MOST_REASONS, 'more file')}")
+
     def takes(
         self,
         file: Ranked,
@@ -128,7 +138,7 @@ class Page:
         hits = found.hits if most is None else found.hits[: max(0, most - earlier)]
         shown = self._fitting(path, list(hits[: self.left]))
         if shown:
-            self.hits += [_hit(path, match, self._widest, self._kind) for match in shown]
+            self.hits += [hit_of(path, match, self._widest, self._kind) for match in shown]
             self.versions[path] = show(content.version)
             self.warnings += content.warnings
             if content.version != NO_VERSION:
@@ -152,6 +162,38 @@ class Page:
             last = rest[len(self.files) - 1]
             self.more = str(Cursor(self.cursor.query, best=-last.rank[0], path=last.path))
 
+    def event(self, start: WorkspacePath, *, total: int, searched: int, left_out: int) -> ContentSearched:
+        """That these lines were shown."""
+        return ContentSearched(
+            pattern=self._params.pattern,
+            path=start,
+            globs=self._params.globs,
+            mode=self._params.mode,
+            seen=tuple(self.seen),
+            total=total,
+            files_searched=searched,
+            left_out=left_out,
+            tokens=sum(estimate_tokens(line) for hit in self.hits for line in (*hit.before, hit.text, *hit.after)),
+        )
+
+    def answer(
+        self, noted: ContentSearched, *, partial: bool, truncated: bool, hint: str | None = None
+    ) -> r.SearchResult:
+        """The page, as it was noted."""
+        return r.SearchResult(
+            hits=tuple(self.hits),
+            files=tuple(self.files),
+            total=noted.total,
+            files_searched=noted.files_searched,
+            files_left_out=noted.left_out,
+            truncated=truncated,
+            partial=partial,
+            cursor=self.more,
+            versions=self.versions,
+            hint=hint,
+            warnings=tuple(self.warnings),
+        )
+
     def _fitting(self, path: WorkspacePath, shown: list[Match]) -> list[Match]:
         """The first of the hits for which there is room; of a first page at least one, without its context."""
         self._room = self._room.less(size(escaped(path)) + FILE_BYTES, 1)
@@ -164,7 +206,8 @@ class Page:
         return shown[:fitting]
 
 
-def _hit(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r.Hit:
+def hit_of(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r.Hit:
+    """A match as it is shown, a long one as the part around it."""
     text, spans, left_out = match.text, match.submatches, match.before_text
     most = widest if match.rows == 1 else MOST_ROWS * widest
     if len(text) > most:
@@ -191,7 +234,7 @@ def _costs(path: WorkspacePath, matches: list[Match], room: AnswerSpace, widest:
     """Bytes and lines of each hit with its context; a text has a line of context once, for all hits around it."""
     last = 0
     for match in matches:
-        hit = _hit(path, match, widest, "regex")
+        hit = hit_of(path, match, widest, "regex")
         first = match.line - len(hit.before)
         before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.last) :]
         counted = match.last <= last and len(match.text) <= widest  # among the context of an earlier hit

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -12,17 +11,21 @@ from anyio import to_thread
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import (
     ApprovalRequired,
+    ChangedWhileRead,
     Denied,
     FileNotFound,
     FileTooLarge,
     JournalCorrupt,
     PathError,
     VersionNotKept,
+    VersionTooLarge,
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.name_index import LAST
+from orchestrator.core.name_index import LAST, MARKS, files_in
 from orchestrator.core.paths import ROOT
+from orchestrator.core.policy.evaluate import evaluation_of
+from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.registry import NOTHING, Known
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.search import Matcher
@@ -38,6 +41,9 @@ SHOWN: tuple[Showing, ...] = ("search", "read")
 
 SHOWN_OF_MANY: tuple[Showing, ...] = (*SHOWN, "list")
 
+CHANGED = "another program changed it while it was searched: search it again"
+"""Why it was not searched."""
+
 FEW = 40
 """Of fewer files each is read at once: no program starts as quickly."""
 
@@ -49,6 +55,7 @@ class Text(NamedTuple):
     data: bytes | None
     known: Known = NOTHING
     large: bool = False
+    reason: str | None = None  # why it can't be read, where that is told
 
 
 class Files(NamedTuple):
@@ -93,6 +100,8 @@ class Present:
 
     def __init__(self, services: Services, observer: Observer, names: Names) -> None:
         self._s, self._observer, self._names = services, observer, names
+        self._kinds: tuple[Policy | None, dict[str, tuple[WorkspacePath, ...]]] = (None, {})
+        """What policy was asked last, and of each piece of the names one file of each kind."""
 
     async def is_one(self, start: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(start)
@@ -101,11 +110,14 @@ class Present:
         return stat.kind != "directory"
 
     async def files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> Files:
-        wanted = Globs(globs) if globs else None
+        wanted = self._s.paths.globs(globs, start)
         first = ("" if start == ROOT else f"{start}/") + (wanted.prefix if wanted else "")
         pieces = wanted.pieces if wanted else ()
 
         def below_it() -> Files:
+            index = self._names.pieces() if start == ROOT and wanted is None else None
+            if index is not None and not any(MARKS["invalid"] in piece for piece in index):
+                return self._all(caller, index)
             names = self._names.walk(start, first=first, last=first + LAST, holding=pieces)
             named = [name for name in names if name.kind in ("file", "invalid")]
             found = _allowed(self._s, caller, start, wanted, [name.path for name in named if name.kind == "file"])
@@ -115,6 +127,24 @@ class Present:
 
         return await to_thread.run_sync(below_it)
 
+    def _all(self, caller: Caller, index: Iterable[str]) -> Files:
+        """Blocking. Where one file of each kind in a piece may be searched, all in it may, and are not judged again."""
+        policy, paths, left_out = self._s.permissions.policy, list[WorkspacePath](), 0
+        allows = self._s.permissions.allowing(caller, SHOWN_OF_MANY)
+        if self._s.permissions.policy is not policy:  # whose kinds are others
+            return self._all(caller, index)
+        known = self._kinds[1] if self._kinds[0] is policy else {}
+        kinds = {piece: known.get(piece) or evaluation_of(policy).one_of_each(files_in(piece)) for piece in index}
+        self._kinds = policy, kinds
+        for piece, files in kinds.items():
+            if all(map(allows, files)):
+                paths += files_in(piece)
+            else:
+                found = _allowed(self._s, caller, ROOT, None, files_in(piece))
+                paths += found.paths
+                left_out += found.left_out
+        return Files(paths, left_out)
+
     async def fitting(self, matcher: Matcher, paths: list[WorkspacePath]) -> list[WorkspacePath]:
         expressions = matcher.sweep
         if self._s.sweep is None or expressions is None or len(paths) < FEW:
@@ -123,14 +153,15 @@ class Present:
 
     async def texts(self, caller: Caller, paths: Sequence[WorkspacePath], most_bytes: int) -> list[Text]:
         def read() -> list[Text]:
-            texts, taken = list[Text](), 0
+            texts, taken, most = list[Text](), 0, self._s.permissions.policy.limits.in_memory_bytes
             for path in paths:
-                data, large = None, False
+                data, large, reason = None, False, None
                 try:
-                    data = self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes).data
+                    data = self._s.workspace.read(path, most=most, growing=True).data
                 except PathError as error:
                     large = isinstance(error, FileTooLarge)
-                texts.append(Text(path, data, self._known(path), large))
+                    reason = CHANGED if isinstance(error, ChangedWhileRead) else None
+                texts.append(Text(path, data, self._known(path), large, reason))
                 taken += len(data or b"")
                 if taken >= most_bytes:
                     break
@@ -170,7 +201,7 @@ class Past:
 
     async def files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> Files:
         paths = [path for path in self._rows if start == ROOT or path.startswith(f"{start}/")]
-        return await to_thread.run_sync(_allowed, self._s, caller, start, Globs(globs) if globs else None, paths)
+        return await to_thread.run_sync(_allowed, self._s, caller, start, self._s.paths.globs(globs, start), paths)
 
     async def fitting(self, matcher: Matcher, paths: list[WorkspacePath]) -> list[WorkspacePath]:
         return paths
@@ -178,11 +209,17 @@ class Past:
     async def texts(self, caller: Caller, paths: Sequence[WorkspacePath], most_bytes: int) -> list[Text]:
         texts, taken = list[Text](), 0
         for path in paths:
-            access, data = self._s.access.content_of_many(caller, path, SHOWN_OF_MANY), None
-            with suppress(VersionNotKept, JournalCorrupt, Denied, ApprovalRequired):
+            access, data, reason = self._s.access.content_of_many(caller, path, SHOWN_OF_MANY), None, None
+            try:
                 if access is not None:
                     _, data = await self._s.past.content(access, self._rows[path])
-            texts.append(Text(path, data, self._s.state.encodings.of(self._rows[path].digest)))
+            except VersionTooLarge:
+                reason = "it was too large then to be searched"
+            except VersionNotKept:
+                reason = "its content then is not kept"
+            except (JournalCorrupt, Denied, ApprovalRequired):
+                pass
+            texts.append(Text(path, data, self._s.state.encodings.of(self._rows[path].digest), reason=reason))
             taken += len(data or b"")
             if taken >= most_bytes:
                 break

@@ -36,6 +36,7 @@ class Counted(NamedTuple):
     total: int = 0
     best: float = 0.0
     partial: bool = False
+    reason: str | None = None
 
 
 class Sweep(msgspec.Struct):
@@ -47,12 +48,21 @@ class Sweep(msgspec.Struct):
     left_out: int = 0  # files that policy keeps out
     unusable: int = 0  # names that are no paths
     partial: bool = False  # not all was searched
+    reasons: dict[WorkspacePath, str] = {}  # why not, where that is told
+
+    def leaves_out(self, text: Text) -> None:
+        """A content can't be read."""
+        self.partial = True
+        if text.reason is not None:
+            self.reasons[text.path] = text.reason
 
     def add(self, path: WorkspacePath, counted: Counted) -> None:
         """A file was searched."""
         self.searched += 1
         self.total += counted.total
         self.partial = self.partial or counted.partial
+        if counted.reason is not None:
+            self.reasons[path] = counted.reason
         if counted.total:
             self.files.append(Ranked(path, counted.total, counted.best or 1.0))
 
@@ -77,9 +87,9 @@ async def sweep(
         quick, slow = list[Text](), list[Text]()
         for text in texts:
             if text.large and (one := await large(text.path)) is not None:
-                found.add(text.path, Counted(one.total, one.best, one.partial))
+                found.add(text.path, Counted(one.total, one.best, one.partial, one.reason))
             elif text.data is None:
-                found.partial = True
+                found.leaves_out(text)
             elif not invert and text.known is NOTHING and not matcher.maybe(text.data):
                 found.add(text.path, Counted())
             else:

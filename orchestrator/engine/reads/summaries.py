@@ -15,17 +15,16 @@ from orchestrator.core.errors import FileTooLarge, escaped
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.policy.profiles import OverLimit
 from orchestrator.core.text.excerpts import Budget
+from orchestrator.core.text.overview import KeyLines, key_lines
 from orchestrator.core.text.regions import merged
-from orchestrator.core.text.summary import KeyLines, key_lines
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.excerpts import ShownText, note_lines
+from orchestrator.engine.reads.excerpts import ShownText, seen_lines
 from orchestrator.engine.reads.file_reads import Reader
-from orchestrator.engine.reads.large_passages import LargePassages
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
-from orchestrator.engine.reads.windows import BYTES_OF_TOKEN
+from orchestrator.engine.reads.windows import BYTES_OF_TOKEN, LargePassages
 from orchestrator.engine.services import Services
 from orchestrator.ports.machine import TokenCount
 from orchestrator.ports.summaries import PluginSummary, SummaryPlugins
@@ -69,7 +68,7 @@ class Summarizer:
         try:
             return await self._reader.read_file(caller, call, params)
         except OverLimit as over:
-            if self._s.permissions.profile(caller).over_limit != "summary" or params.at is not None:
+            if self._s.permissions.profile(caller).over_limit != "summary" or not await self._is_present(params):
                 raise
             wanted = c.SummarizeFile(path=params.path, max_tokens=SUMMARY_TOKENS)
             try:
@@ -77,6 +76,7 @@ class Summarizer:
             except FileTooLarge:
                 raise over from None
             way = f"{over.hint} A person is asked for all of it: {_whole(told)}."
+            why = f"{over.message}: this is a summary."
             return r.FileText(
                 path=told.path,
                 version_id=told.version_id,
@@ -89,10 +89,17 @@ class Summarizer:
                 content_hash=None,
                 summary=True,
                 truncated=True,
-                next=told.next,
+                next=over.part,  # every toolset can read on; get_overview is of the full one
                 redactions=told.redactions,
-                warnings=(f"{over.message}: this is a summary. {way}", *told.warnings),
+                warnings=(f"{why} {way}", *told.warnings),
             )
+
+    async def _is_present(self, params: p.ReadFile) -> bool:
+        """Whether a read is of the version that is there now, which alone is summarized."""
+        if params.at is None:
+            return True
+        at = self._s.past.position(params.at, parameter="at", least=1)
+        return self._s.past.is_current(await self._s.past.at(self._s.paths.file(params.path), at))
 
     async def summarize_file(self, caller: Caller, call: Call, params: c.SummarizeFile) -> c.Summary:
         path = self._s.paths.file(params.path)
@@ -115,24 +122,32 @@ class Summarizer:
             row = lines.get(number, "")[:MOST_CHARACTERS]
             if (number > head.end or budget.weight >= params.max_tokens * 2) and budget.take(row):
                 rows[number] = f"{number:>6}\t{row}"
-        whole = merged(tuple(LineRange(n, n) for n in rows if len(lines[n]) <= MOST_CHARACTERS))
-        text = "".join(f"{rows[number]}\n" for number in sorted(rows))
-        secrets = tuple(secret for secret in hidden.found if secret.line in rows)
-        seen = ShownText(file.version, file.total, lines.__getitem__, hidden, file.warnings)
-        await note_lines(self._s, access, call, seen, whole, text, secrets, cut=False)
         size = file.signature.size
-        note = f"it has {size} bytes, so its beginning and its end are all of this summary"
-        return c.Summary(
+        summary = c.Summary(
             path=path,
             version_id=show(file.version),
             language="text",
             total_lines=file.total,
             tokens=size // BYTES_OF_TOKEN,
-            text=text,
             next=f"get_overview(path={quoted(path)})",
-            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
-            warnings=(*file.warnings, note),
+            warnings=(
+                *file.warnings,
+                f"it has {size} bytes, so its beginning and its end are all of this summary",
+            ),
         )
+        seen = ShownText(file.version, file.total, lines.__getitem__, hidden, file.warnings)
+        return await self._showing(access, call, summary, seen, rows)
+
+    async def _showing(
+        self, access: ContentAccess, call: Call, summary: c.Summary, found: ShownText, rows: dict[int, str]
+    ) -> c.Summary:
+        """The summary with these rows, by line, as its text; the lines of which all is shown count as seen."""
+        whole = merged(tuple(LineRange(n, n) for n in rows if len(found.line(n)) <= MOST_CHARACTERS))
+        text = "".join(f"{rows[number]}\n" for number in sorted(rows))
+        secrets = [secret for secret in found.hidden.found if secret.line in rows]
+        seen = seen_lines(access.path, found, whole, cut=False)
+        await self._s.notes.note_lines(access.caller, call, seen, text, approval=access.approval, hidden=secrets)
+        return msgspec.structs.replace(summary, text=text, redactions=tuple(map(str, secrets)))
 
     async def _of_outlined(self, access: ContentAccess, call: Call, params: c.SummarizeFile) -> c.Summary:
         path, made = access.path, PluginSummary()
@@ -153,7 +168,7 @@ class Summarizer:
         caller, document = access.caller, found.document
         if caller.is_person:  # what a plugin is given may go to a model
             caller = self._s.permissions.author(None, None)
-        shown = await self._s.redaction.shown(caller, access.path, found.shown.digest, document)
+        shown = await self._s.redaction.shown(caller, access.path, found.digest, document)
         text = shown.document.text
         if len(text) > MOST_GIVEN:
             return PluginSummary(failures=(f"plugins are given no text of over {MOST_GIVEN} characters",))
@@ -170,34 +185,37 @@ class Summarizer:
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile, made: PluginSummary
     ) -> c.Summary:
         """A plugin's summary, as far as there is room for it. No line of the file counts as seen."""
-        facts, budget = await self._facts_of(found), self._budget(access, call, params, found.shown.warnings)
+        summary, budget = await self._begun(found), self._budget(access, call, params, found.shown.warnings)
         rows = [line[:MOST_PLUGIN_LINE] for line in made.text.split("\n")]
         fits = next((at for at, row in enumerate(rows) if not budget.take(row)), len(rows))
         text = "".join(f"{row}\n" for row in rows[:fits])
         await note_told(self._s, access, call, found.shown.version, found.document.line_count, text)
+        return msgspec.structs.replace(summary, text=text, by=made.by)
+
+    async def _begun(self, found: OutlinedFile) -> c.Summary:
+        """All of a summary but its text."""
+        facts = await self._facts_of(found)
         return c.Summary(
-            path=access.path,
+            path=found.shown.path,
             version_id=show(found.shown.version),
             language=found.outline.language,
             total_lines=found.document.line_count,
             tokens=facts.size.tokens,
             tokens_by=facts.size.method,
-            text=text,
-            by=made.by,
             symbols=facts.key.symbols,
-            next=f"get_overview(path={quoted(access.path)})",
+            next=f"get_overview(path={quoted(found.shown.path)})",
             warnings=found.shown.warnings,
         )
 
     def _budget(self, access: ContentAccess, call: Call, params: c.SummarizeFile, warned: tuple[str, ...]) -> Budget:
-        most = self._s.permissions.profile(access.caller).max_answer_tokens or params.max_tokens
+        tokens = self._s.permissions.answer_tokens(access.caller, params.max_tokens)
         room = call.room.framed(escaped(access.path), escaped(access.path), *warned)
-        return Budget.of(min(params.max_tokens, most), room.bytes // 2 if room.typed else room.bytes, room.lines)
+        return Budget.of(tokens, room.bytes // 2 if room.typed else room.bytes, room.lines)
 
     async def _summary(
         self, access: ContentAccess, call: Call, params: c.SummarizeFile, found: OutlinedFile
     ) -> c.Summary:
-        path, facts, lines = access.path, await self._facts_of(found), found.hidden.over(found.document.lines)
+        facts, lines = await self._facts_of(found), found.hidden.over(found.document.lines)
         budget = self._budget(access, call, params, found.shown.warnings)
         rows: dict[int, str] = {}
         for number in range(facts.key.head.start, facts.key.head.end + 1):
@@ -211,31 +229,16 @@ class Summarizer:
                 break
             named.add(one.at)
             rows[one.at] = f"{one.at:>6}-{one.end_line}\t{row}"
-        whole = [LineRange(n, n) for n in sorted(rows) if len(lines[n - 1]) <= MOST_CHARACTERS]
-        text = "".join(f"{rows[number]}\n" for number in sorted(rows))
-        secrets = tuple(secret for secret in found.hidden.found if secret.line in rows)
+        left_out = facts.key.symbols - sum(one.at in named for one in facts.key.definitions)
+        summary = await self._begun(found)
+        summary = msgspec.structs.replace(summary, left_out=left_out, next=summary.next if left_out else None)
         shown, total = found.shown, found.document.line_count
-        seen = ShownText(shown.version, total, lines.__getitem__, found.hidden, shown.warnings)
-        await note_lines(self._s, access, call, seen, merged(tuple(whole)), text, secrets, cut=False)
-        told = sum(one.at in named for one in facts.key.definitions)
-        return c.Summary(
-            path=path,
-            version_id=show(found.shown.version),
-            language=found.outline.language,
-            total_lines=found.document.line_count,
-            tokens=facts.size.tokens,
-            tokens_by=facts.size.method,
-            text=text,
-            symbols=facts.key.symbols,
-            left_out=facts.key.symbols - told,
-            next=f"get_overview(path={quoted(path)})" if facts.key.symbols > told else None,
-            redactions=tuple(f"line {secret.line}: {secret.kind}" for secret in secrets),
-            warnings=found.shown.warnings,
-        )
+        seen = ShownText(shown.version, total, lambda number: lines[number - 1], found.hidden, shown.warnings)
+        return await self._showing(access, call, summary, seen, rows)
 
     async def _facts_of(self, found: OutlinedFile) -> _Facts:
         vocabulary = self._s.permissions.policy.tokens.vocabulary
-        key = found.outline.language, found.shown.digest, vocabulary
+        key = found.outline.language, found.digest, vocabulary
         facts = self._facts.get(key)
         if facts is None:
             lines = found.document.lines

@@ -23,7 +23,6 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
     path_changes,
 )
-from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import VersionRow
@@ -131,7 +130,7 @@ class TimeTravel:
     async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:
         head = self._s.journal.head
         after = self._s.past.position(params.version, parameter="version")
-        globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
+        globs = await to_thread.run_sync(self._s.paths.globs, params.globs)
         changes: list[t.PathChanged] = []
         left_out, more, at, skip = 0, False, after, params.skip
         room = call.room.framed().less(NEXT_BYTES)
@@ -169,7 +168,7 @@ class TimeTravel:
         event = recorded.event
         ours = event if isinstance(event, ChangeApplied) else None
         why = ours.provenance if ours else None
-        counts = _counts(change) if self._s.permissions.readable(caller, change.path) else None
+        counts = change.counts(change.before) if self._s.permissions.readable(caller, change.path) else None
         source = change.moved_from
         return t.PathChanged(
             version=show(recorded.seq),
@@ -188,13 +187,6 @@ class TimeTravel:
             added=counts[0] if counts else None,
             removed=counts[1] if counts else None,
         )
-
-
-def _counts(change: PathChange) -> tuple[int, int] | None:
-    """Lines added and removed, as the event has them; None of a binary content and of what other programs did."""
-    if change.binary or (not change.hunks and change.before != change.after):
-        return None
-    return sum(h.new_len for h in change.hunks), sum(h.old_len for h in change.hunks)
 
 
 def _kind(event: Event, change: PathChange) -> Literal["created", "changed", "deleted", "moved"]:

@@ -11,6 +11,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.core.content import SeenLines
 from orchestrator.core.errors import (
     ApprovalRequired,
     Denied,
@@ -19,15 +20,16 @@ from orchestrator.core.errors import (
     PathError,
     TextTooCostly,
     VersionNotKept,
+    VersionTooLarge,
     WritesStopped,
 )
-from orchestrator.core.events.files import DiffShown, SeenLines
+from orchestrator.core.events.files import DiffShown
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.core.projections.versions import Difference, Tree, VersionRow, differences
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import AnswerSpace, estimate_tokens, size
-from orchestrator.core.text.unified_diff import FilePatch, FileState, file_patch
+from orchestrator.core.text.file_patch import FilePatch, FileState, file_patch
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batch_import import BatchImporter
@@ -172,6 +174,8 @@ class TreeDiffs:
             return "policy"
         except VersionNotKept:
             return "not_kept"
+        except VersionTooLarge:
+            return "too_large"
         work = partial(file_patch, old, new, context=context, room=most)
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             patch = work()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from orchestrator.core.content import LargeContent, Signature
-from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.content import LargeContent, LineRange, Signature
+from orchestrator.core.errors import BinaryFile, ChangedWhileRead, FileTooLarge, ParameterInvalid, plural
 from orchestrator.core.events.files import HiddenSecret
-from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.shown_text import Hidden, ShownText
 from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.long_lines import NEAR
-from orchestrator.core.text.secrets import MOST_KEY_LINES
+from orchestrator.core.text.secrets import MOST_KEY_BYTES, MOST_KEY_LINES
+from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.external.observer import Observer, warnings
 from orchestrator.engine.reads.large_texts import LargeTexts, Passage, Wanted
 from orchestrator.engine.redaction import Redaction
+from orchestrator.engine.services import Services
 
 BYTES_OF_TOKEN = 4
 
@@ -36,16 +40,11 @@ class Asked(msgspec.Struct, frozen=True):
         end = total if self.end is None else self.end if self.end > 0 else total + 1 + self.end
         if end < start and (self.end is not None or start > 1):
             if self.end is not None:
-                raise ParameterInvalid("end", f"{self.end} is before start, {self.start}, of {plural_lines(total)}")
+                raise ParameterInvalid("end", f"{self.end} is before start, {self.start}, of {plural(total, 'line')}")
             raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {self.path}")
         if start > max(total, 1):
             raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {self.path}")
         return start, min(end, total)
-
-
-def plural_lines(total: int) -> str:
-    """For a message."""
-    return f"{total} line" + "s" * (total != 1)
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -138,7 +137,7 @@ class Windows:
         more = found.goes_on or found.lead + most < len(found.lines)
         last = _last(asked, found)
         if last is not None and last < first:
-            raise ParameterInvalid("end", f"{end} is before start, {start}, of {plural_lines(found.total or 0)}")
+            raise ParameterInvalid("end", f"{end} is before start, {start}, of {plural(found.total or 0, 'line')}")
         if last is not None:
             shown = shown[: last - first + 1]
         return Window(
@@ -158,7 +157,7 @@ class Windows:
         self, caller: Caller, asked: Asked, version: Signature | LargeContent, tokens: int
     ) -> Window:
         column = asked.column or 1
-        near = min(NEAR, column - 1)
+        near = min(MOST_KEY_BYTES, column - 1)
         most = tokens * BYTES_OF_TOKEN + MAX_LINE
         wanted = Wanted(asked.start, 1, near + most + NEAR, column=column - near)
         found = await self._large.passage(asked.path, version, wanted)
@@ -197,13 +196,69 @@ class Windows:
         """What of a part of a line, of characters from `first` on, is of a key that has lines above or below it."""
         around = await self._large.passage(path, version, Wanted(line, 1, MAX_LINE, around=MOST_KEY_LINES))
         hidden = await self._redaction.of_lines(caller, path, around.lines)
-        more = NEAR if around.lead in around.beyond else 0  # of a long line its beginning alone is looked at
-        spans = ((it, it.start - first, it.end + more - first) for it in hidden.found if it.line == around.lead + 1)
+        at_hand = len(around.lines[around.lead])  # of a long line its beginning alone, beyond which a key may go on
+        more = MOST_KEY_BYTES if around.lead in around.beyond else 0
+        spans = (
+            (it, it.start - first, it.end - first + (more if it.end == at_hand else 0))
+            for it in hidden.found
+            if it.line == around.lead + 1
+        )
         return [
             msgspec.structs.replace(it, line=1, start=max(0, start), end=min(end, length))
             for it, start, end in spans
             if start < length and end > 0
         ]
+
+
+class CountedFile(NamedTuple):
+    """The present version of a large file, whose lines were counted."""
+
+    version: Seq
+    signature: Signature
+    total: int
+    encoding: str
+    eol: str
+    warnings: tuple[str, ...]
+
+
+class LargePassages:
+    """What of a large file answers show that are not made of all of it."""
+
+    def __init__(self, services: Services, observer: Observer, large: LargeTexts) -> None:
+        self._observer, self._large, self._windows = observer, large, Windows(services.redaction, large)
+
+    async def counted(self, access: ContentAccess, refused: FileTooLarge) -> CountedFile:
+        """The file, whose lock the caller holds; `refused` is raised where it is not read by pieces.
+
+        Raises BinaryFile, ChangedWhileRead, LinesNotCounted.
+        """
+        path, present = access.path, await self._observer.refresh_for_display(access)
+        if not present.large:
+            raise refused
+        if present.entry is None or present.entry.signature is None:
+            raise ChangedWhileRead(path, "it was replaced while it was read")
+        signature = present.entry.signature
+        known = await self._large.known(path, signature)
+        if known is None:
+            raise BinaryFile(path, "it is not text, or was changed while it was read")
+        await self._large.numbers(path, signature, (), 0, 0)
+        total = known.index.total(signature.size) or 0
+        return CountedFile(present.entry.version, signature, total, known.index.encoding, known.eol, warnings(present))
+
+    async def lines(
+        self, caller: Caller, path: WorkspacePath, file: CountedFile, *spans: LineRange
+    ) -> tuple[dict[int, str], Hidden, dict[int, int]]:
+        """Lines by number, of spans that share none; what of them is hidden; and by number what is not at hand."""
+        rows, hidden, beyond = dict[int, str](), Hidden({}, ()), dict[int, int]()
+        for span in spans:
+            if span.end < span.start:
+                continue
+            tokens = (span.end - span.start + 1) * MAX_LINE
+            window = await self._windows.of_large(caller, Asked(path, span.start, span.end), file.signature, tokens)
+            rows |= enumerate(window.lines, window.first)
+            beyond |= {at + window.first: more for at, more in window.beyond.items()}
+            hidden = Hidden({**hidden.lines, **window.hidden.lines}, (*hidden.found, *window.hidden.found))
+        return rows, hidden, beyond
 
 
 def _last(asked: Asked, found: Passage) -> int | None:

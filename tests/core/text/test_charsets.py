@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.text.charsets import guess, holds
-from orchestrator.core.text.encoding import (
-    Document,
-    Edit,
-    NotEncodable,
-    decode,
-    encode,
-    remembered,
-    replace_text,
-    splice,
-    with_runs_of,
-)
+from orchestrator.core.text.edits import Edit, replace_text, splice
+from orchestrator.core.text.encoding import Document, NotEncodable, decode, encode, remembered, with_runs_of
 from tests.core.text.strategies import quick
 
 CERTAIN = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import hunks_between
-from orchestrator.core.text.deltas import delta
+from orchestrator.core.text.regions import delta
 
 
 @pytest.mark.parametrize(

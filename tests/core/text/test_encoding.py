@@ -8,18 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.text.charsets import MARKS, PIECE_BYTES, Encoding, codec_of
+from orchestrator.core.text.edits import Edit, edits_between, replace_text, splice
 from orchestrator.core.text.encoding import (
     MOST_DOUBTED_BYTES,
     PACKED_LINES,
     Document,
-    Edit,
     NotEncodable,
     decode,
-    edits_between,
     encode,
     new_document,
-    replace_text,
-    splice,
 )
 from orchestrator.core.text.lines import plain, split
 from tests.core.text.strategies import file_bytes, lf_text, plain_lines, quick

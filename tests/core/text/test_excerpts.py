@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.content import LineRange
 from orchestrator.core.text.excerpts import Budget, LeaveOut, gaps, order, outwards, taken
-from orchestrator.core.text.summary import key_lines
+from orchestrator.core.text.overview import key_lines
 from orchestrator.core.text.symbols import Outline, Symbol
 
 

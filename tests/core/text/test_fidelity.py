@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.text.charsets import LEGACY, SAMPLE_BYTES, guess, named
-from orchestrator.core.text.encoding import (
-    Document,
-    Edit,
-    NotEncodable,
-    decode,
-    encode,
-    reads_back,
-    remembered,
-    replace_text,
-    splice,
-)
+from orchestrator.core.text.edits import Edit, replace_text, splice
+from orchestrator.core.text.encoding import Document, NotEncodable, decode, encode, reads_back, remembered
 from orchestrator.core.text.locate import Replacement, locate_changes
 from orchestrator.core.text.search import Pattern
 from tests.core.text.strategies import quick

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineRange
-from orchestrator.core.text.unified_diff import FileState, file_patch
+from orchestrator.core.text.file_patch import FileState, file_patch
 
 
 def state(data: bytes, path: str = "a", mode: int = 0o644) -> FileState:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.errors import SearchNotFound
-from orchestrator.core.text.encoding import decode, encode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import decode, encode
 from orchestrator.core.text.indent import fitted, inside_strings, step_of
 from orchestrator.core.text.locate import Replacement, locate_changes
 

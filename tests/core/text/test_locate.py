@@ -15,7 +15,8 @@ from orchestrator.core.errors import (
     SearchNotFound,
 )
 from orchestrator.core.text.answer_space import render
-from orchestrator.core.text.encoding import Document, Edit, decode, encode, new_document, splice
+from orchestrator.core.text.edits import Edit, splice
+from orchestrator.core.text.encoding import Document, decode, encode, new_document
 from orchestrator.core.text.locate import Replacement, find_exact, locate_changes, strip_line_numbers
 from orchestrator.core.text.normalised import nearest
 from tests.core.text.strategies import lf_text, quick

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.errors import CallerError, ParameterInvalid, SymbolAmbiguous, SymbolNotFound
-from orchestrator.core.text.encoding import decode, encode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import decode, encode
 from orchestrator.core.text.locate_symbol import SymbolChange, locate_symbol
 from orchestrator.core.text.symbols import Outline, Symbol
 

@@ -43,10 +43,11 @@ def test_no_window_holds_a_part_of_a_secret(at: int) -> None:
     assert not any(TOKEN[n : n + 8] in shown for n in range(len(TOKEN) - 8))
 
 
-def test_no_window_holds_a_part_of_a_key_in_one_line() -> None:
-    body = "".join(f"{number:x}Ab9/" for number in range(400))
+@pytest.mark.parametrize("size", [400, 4_000], ids=["RSA of 2048 bits", "more than of 16384 bits"])
+def test_no_window_holds_a_part_of_a_key_in_one_line(size: int) -> None:
+    body = "".join(f"{number:x}Ab9/" for number in range(size))
     line = f"{'a;' * 600}-----BEGIN RSA PRIVATE KEY-----{body}-----END RSA PRIVATE KEY-----{'b;' * 600}"
-    at = line.index(body) + len(body) // 2
+    at = line.index(body) + len(body) * 9 // 10
     assert re.sub(r"\[\d+ characters left out\]", "", window(line, at, 200)).strip(" …") == ""
 
 

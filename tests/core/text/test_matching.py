@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import ChangesOverlap, SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.encoding import decode, encode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import decode, encode
 from orchestrator.core.text.locate import Change, LineReplacement, Replacement, as_lines, locate_changes
 from orchestrator.core.text.normalised import key_of
 from tests.core.text.strategies import quick

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.encoding import decode, encode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import decode, encode
 from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.locate import Replacement, locate_changes
 from orchestrator.core.text.normalised import key_of, rewritten

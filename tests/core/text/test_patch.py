@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
+from orchestrator.core.text.edits import replace_text, splice
+from orchestrator.core.text.encoding import Document, decode, encode, new_document
 from orchestrator.core.text.forms.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.forms.rows import Rows

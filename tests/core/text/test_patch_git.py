@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from orchestrator.core.text.encoding import Document, decode, splice
+from orchestrator.core.text.edits import splice
+from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.forms.unified import parse_rows
 from orchestrator.core.text.patch import locate_patch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from base64 import b64encode
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,11 @@ TOKENS = [
     ("npm-token", "npm_" + LONG[:36]),
     ("pypi-token", "pypi-AgEIcHlwaS5vcmc" + LONG[:80]),
     ("json-web-token", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0." + LONG[:43]),
+    *(
+        ("encoded-private-key", b64encode(f"-----BEGIN {kind}-----\n{LONG}\n".encode()).decode())
+        for kind in ("PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY", "OPENSSH PRIVATE KEY")
+    ),
+    ("encoded-private-key", b64encode(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{LONG}\n".encode()).decode()),
     ("hugging-face-token", "hf_" + string.ascii_letters[:34]),
     ("digitalocean-token", "dop_v1_" + HEX),
     ("sendgrid-key", "SG." + LONG[:22] + "." + LONG[:43]),
@@ -247,7 +253,8 @@ def test_certificates_and_sums_are_nobodys_secret() -> None:
     body = ["MIIDdzCCAl+gAwIBAgIE" + BODY[0][20:], *(LONG[n : n + 64] for n in range(5))]
     certificate = ["-----BEGIN CERTIFICATE-----", *body, "-----END CERTIFICATE-----"]
     sums = [HEX[n:] + HEX[:n] for n in range(8)]
-    assert secrets(certificate) == secrets(sums) == ()
+    encoded = b64encode("\n".join(certificate).encode()).decode()
+    assert secrets(certificate) == secrets([f"tls.crt: {encoded}"]) == secrets(sums) == ()
 
 
 def test_one_secret_has_one_marker_and_another_has_another() -> None:

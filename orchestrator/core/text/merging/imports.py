@@ -50,6 +50,9 @@ IMPORTING: Final = {
 }
 """A line that imports one thing, with the name that it binds if any."""
 
+_MARKS: Final = {"rust": "use", "go": '"', "c": "include", "cpp": "include"}
+"""What every line of the above holds; in the other languages `import`."""
+
 _WORD = re.compile(r"\w+")
 _MEMBER = re.compile(r"(?:type\s+)?\w+(?:\s+as\s+\w+)?\s*,\s*")
 _OPENING = re.compile(r"(?:from\s+[\w.]+\s+import\s*\(|import\s+(?:type\s+)?\{|(?:pub\b.*\s)?use\s+[\w:]+::\{)\s*")
@@ -101,8 +104,11 @@ class ImportMerge:
 
 def _imports(language: str, lines: Sequence[str]) -> Iterator[ImportLine | None]:
     """For each line what it imports; None for others, those that open and close a list too."""
-    opening = ""
+    opening, mark = "", _MARKS.get(language, "import")
     for line in lines:
+        if not opening and mark not in line:
+            yield None
+            continue
         text = line.lstrip(" \t")
         if opening and _MEMBER.fullmatch(text):
             yield ImportLine(indent_of(line) + opening, (text,), [text.rstrip(" ,")])

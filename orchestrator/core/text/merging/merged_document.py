@@ -9,7 +9,8 @@ import msgspec
 
 from orchestrator.core.content import ThreeWay
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
+from orchestrator.core.text.edits import edits_between, splice
+from orchestrator.core.text.encoding import Document, with_runs_of
 from orchestrator.core.text.merge import LineMerge, Merged
 
 Piece = tuple[str, str, bytes | None]
