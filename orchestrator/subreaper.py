@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -32,7 +33,23 @@ ENDING = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 
 def main(argv: list[str]) -> int:
     """The command's exit code; 128 and the signal's number for one that a signal ended."""
-    parent, command = int(argv[0]), argv[2:]
+    parent, handed, command = int(argv[0]), argv[1], argv[2:]
+
+    def start() -> int:
+        environment = {**os.environb, **_variables(handed)}
+        return os.posix_spawnp(
+            command[0], command, environment, setsid=True, setsigmask=(), setsigdef=(*ENDING, signal.SIGCHLD)
+        )
+
+    try:
+        return supervise(parent, start)
+    except OSError as error:
+        print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
+        return NOT_STARTED
+
+
+def supervise(parent: int, start: Callable[[], int]) -> int:
+    """Start a command, as the leader of a session of its own, and wait for its end or `parent`'s. Code as `main`'s."""
     signal.signal(signal.SIGCHLD, lambda number, frame: None)  # what is ignored may not be waited for
     signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})  # nothing interrupts the ending itself
     child = None
@@ -40,15 +57,8 @@ def main(argv: list[str]) -> int:
         _bind()
         if os.getppid() != parent:
             return NOT_STARTED  # it died before it could be watched
-        environment = {**os.environb, **_variables(argv[1])}
-        child = os.posix_spawnp(
-            command[0], command, environment, setsid=True, setsigmask=(), setsigdef=(*ENDING, signal.SIGCHLD)
-        )
+        child = start()
         code = _wait(child)
-    except OSError as error:
-        print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
-        return NOT_STARTED
-    else:
         if code is None:
             return 128 + signal.SIGTERM
         child = None
@@ -111,15 +121,16 @@ def _ask(child: int) -> None:
 def _end_all() -> None:
     """SIGKILL to every child, until there is none: the children of those come to us when they die."""
     while True:
-        for pid in _children():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
         try:
             ended, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
-        if ended == 0:
-            time.sleep(LOOK_S / 10)
+        if ended != 0:
+            continue
+        for pid in _children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(LOOK_S / 10)
 
 
 def _children() -> list[int]:

@@ -50,7 +50,13 @@ async def start(
 
 
 async def end(process: Process) -> None:
-    """End the command with all that it started, asked first; nothing if it has ended."""
+    """End the command with all that it started, asked first; nothing if it has ended. What it printed is dropped."""
+    await terminate(process)
+    await process.aclose()
+
+
+async def terminate(process: Process) -> None:
+    """As `end`; what it printed can still be read."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.returncode is not None:
             break
@@ -58,4 +64,3 @@ async def end(process: Process) -> None:
             process.send_signal(number)
         with anyio.move_on_after(PATIENCE_S):
             await process.wait()
-    await process.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import click
 import pytest
@@ -11,8 +12,11 @@ from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import BY_NAME
 from orchestrator.clients.cli import orchestrator
-from orchestrator.clients.render.answers import COMMANDS, for_people, noticed, refused, rendered
+from orchestrator.clients.render.answers import noticed, refused, rendered
+from orchestrator.clients.render.commands import COMMANDS, for_people
 from tests.docs.documents import errors
+
+EXPRESSION = r"""f\(["x'\)]+"""
 
 
 @pytest.mark.parametrize(
@@ -36,6 +40,45 @@ from tests.docs.documents import errors
 def test_a_hint_names_commands(hint: str, read: str) -> None:
     assert for_people(hint) == read
     assert list(refused(Refusal(code="denied", message="no", hint=hint)))[1] == f"  {read}"
+
+
+@pytest.mark.parametrize(
+    ("call", "typed"),
+    [
+        pytest.param(
+            f"search_content(pattern={EXPRESSION!r}, path='src', mode='regex')",
+            ["search", EXPRESSION, "src", "--mode", "regex"],
+            id="an expression with brackets and quotes",
+        ),
+        pytest.param(
+            'read_file(path="a b.py", start=412, at="@7", delta=true)',
+            ["open", "a b.py", "--start", "412", "--at", "@7", "--delta"],
+            id="a path with a blank",
+        ),
+        pytest.param('read_lines(path="a", start=1, end=9)', ["open", "a", "--start", "1", "--end", "9"], id="lines"),
+        pytest.param('blame(path="a", start=3)', ["blame", "a", "--start", "3"], id="a name that is a word"),
+        pytest.param(
+            "find_files(glob='*.py')", ["files", "--recursive", "--glob", "*.py"], id="an option in the words"
+        ),
+        pytest.param(
+            'changes_since(version="@3", skip=9, globs=["a/", "*.b"])',
+            ["since", "@3", "--skip", "9", "--glob", "a/", "--glob", "*.b"],
+            id="a list",
+        ),
+        pytest.param('search_content(path="a", pattern=…)', ["search"], id="left open"),
+        pytest.param("search_content(path='a', mode='fuzzy')", ["search"], id="without what is required"),
+    ],
+)
+def test_a_call_is_a_command_that_can_be_typed(call: str, typed: list[str]) -> None:
+    shown = for_people(f"Send {call}, or stop.")
+    assert shown.startswith("Send `orchestrator ")
+    assert shown.endswith("`, or stop.")
+    words = shlex.split(shown.split("`")[1])[1:]
+    assert words == typed
+    command: click.Command = orchestrator
+    while isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    command.make_context(words[0] if words else "", words, resilient_parsing=not words)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,12 @@ from orchestrator.core.errors import plural
 
 WITHOUT = {
     *("read_lines", "move_file", "delete_file", "create_directory", "begin_task", "end_task", "await_change"),
-    *("read_files", "approver_create", "approver_open", "tree_at", "content_at"),
+    *("read_files", "approver_create", "approver_open", "tree_at", "content_at", "native_before", "native_after"),
+    *("report_tool_call", "open_worktree"),
 }
-"""Operations that no command is for; `up` makes the approver code, `approvals` gives it, `replay` reads trees."""
+"""Operations that no command is for; `up` makes the approver code, `approvals` gives it, `replay` reads trees.
+
+The last four are what `hook`, which is no command of click's, and `run` call."""
 
 
 def test_every_other_operation_has_a_command() -> None:

@@ -17,18 +17,7 @@ from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata,
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.clients.cli.context import Settings, global_options, text_of
-
-FLAGS = {
-    "globs": "--glob",
-    "include_hidden": "--hidden",
-    "max_results": "--limit",
-    "context_lines": "--context",
-    "expected_count": "--count",
-    "ttl_s": "--ttl",
-    "grace_days": "--grace",
-    "fields": "--field",
-}
-"""Parameter → option, where that is not its name."""
+from orchestrator.clients.render.commands import option
 
 SHORT = {
     "recursive": "-r",
@@ -149,7 +138,7 @@ def parameters(
         if field.name not in flags and (field.required or first):
             made.append(click.Argument([field.name], required=required, nargs=-1 if many else 1, **shape))
             continue
-        flag = FLAGS.get(field.name, "--" + field.encode_name.replace("_", "-"))
+        flag = option(field.encode_name)
         if isinstance(kinds[0], BoolType):
             shape = {"default": default, "is_flag": True}
         elif default not in (None, "", ()):

@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import convert
 
+from orchestrator.core.commands import CommandLine, sample_of
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT
-from orchestrator.core.policy.evaluate import considered, hidden_from_all
+from orchestrator.core.policy.evaluate import evaluation_of
 from orchestrator.core.policy.matcher import Matcher
 from orchestrator.core.policy.rules import BY_WORK, STRICTNESS, WORKSPACE, Action, Policy, Request, Rule
 from orchestrator.core.policy.tables import Problem
@@ -71,7 +72,9 @@ def warnings(
 
 def openings(policy: Policy, shipped: Policy, paths: Iterable[WorkspacePath] = ()) -> Iterator[tuple[str, str]]:
     """What the default hides and this policy opens, with the rule that does it ("": none alone)."""
-    opened = [path for path in (*paths, *_samples(shipped)) if _opens(policy, shipped, path)]
+    default, own = evaluation_of(shipped), evaluation_of(policy)
+    hidden = [path for path in (*paths, *_samples(shipped)) if default.hidden_from_all(path)]
+    opened = [path for path in hidden if not own.hidden_from_all(path)]
     if not opened:
         return
     what = f"agents may read {_some(opened)}, which the shipped default hides"
@@ -149,9 +152,16 @@ def _decides(policy: Policy, rule: Rule, action: Action, path: WorkspacePath) ->
         size=rule.max_bytes,
         task=rule.task,
         tags=rule.tags,
+        command=_command_of(rule, path) if action == "run" else None,
     )
-    strictest = next((item for item, matches in considered(policy, request) if matches), rule)
+    strictest = next((item for item, matches in evaluation_of(policy).considered(request) if matches), rule)
     return strictest if strictest.verdict != "allow" else None
+
+
+def _command_of(rule: Rule, path: WorkspacePath) -> CommandLine | None:
+    """A command that a rule names."""
+    mode = rule.modes[0] if rule.modes else "in_place"
+    return CommandLine(sample_of(rule.commands[0]), path, mode) if rule.commands else None
 
 
 def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Iterator[Problem]:
@@ -175,11 +185,7 @@ def _contradictions(policy: Policy, own: Sequence[Rule], line_of: LineOf) -> Ite
 
 def _narrowed(rule: Rule) -> tuple[object, ...]:
     """What a rule is about, but for its actions and whose work it is."""
-    return (set(rule.agents), rule.paths, rule.max_bytes, rule.task, rule.tags)
-
-
-def _opens(policy: Policy, shipped: Policy, path: WorkspacePath) -> bool:
-    return hidden_from_all(shipped, path) and not hidden_from_all(policy, path)
+    return (set(rule.agents), rule.paths, rule.max_bytes, rule.task, rule.tags, rule.commands, rule.modes)
 
 
 def _samples(shipped: Policy) -> Iterator[WorkspacePath]:

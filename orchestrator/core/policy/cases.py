@@ -12,7 +12,7 @@ from orchestrator.core.errors import CallerError, PathError
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.paths import parse_path
 from orchestrator.core.policy.evaluate import evaluate
-from orchestrator.core.policy.rules import Action, Allow, Answer, Deny, Policy, Request
+from orchestrator.core.policy.rules import Action, Answer, Policy, Request
 from orchestrator.core.policy.tables import Problem, TableReader, known_one
 
 
@@ -94,8 +94,7 @@ class Cases(msgspec.Struct, frozen=True):
         results = []
         for line, case in self.cases:
             verdict = evaluate(policy, case.request)
-            answer: Answer = "allow" if isinstance(verdict, Allow) else "deny" if isinstance(verdict, Deny) else "ask"
-            results.append(CaseResult(line=line, case=case, verdict=answer, rule=verdict.rule))
+            results.append(CaseResult(line=line, case=case, verdict=verdict.answer, rule=verdict.rule))
         return tuple(results)
 
 

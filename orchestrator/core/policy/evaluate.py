@@ -8,13 +8,14 @@ every path in it too, since a name below it may be protected where it comes to l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import assert_never
 
 import msgspec
 
+from orchestrator.core.commands import code_words, names_command
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.matcher import REMEMBERED, Matcher
 from orchestrator.core.policy.protected import GIT, built_in
@@ -47,44 +48,11 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
     the file changes nothing. Cost: a few µs; siblings share the work for their directory, and
     what was asked of a path before costs one look into a table, which its policy owns.
     """
-    return _evaluation_of(policy).verdict(request)
+    return evaluation_of(policy).verdict(request)
 
 
-def considered(policy: Policy, request: Request) -> tuple[tuple[Rule, bool], ...]:
-    """The rules that speak of this agent and this action, the strictest first, and whether each names the path."""
-    return _evaluation_of(policy).considered(request)
-
-
-def allowing(policy: Policy, acts: Sequence[Request]) -> Callable[[WorkspacePath], bool | None]:
-    """Whether policy allows all of these acts, which differ in their action, on a path; for asking of many paths.
-
-    None: it takes `evaluate` to say, as a rule asks, or looks at the size or the tags.
-    """
-    return _evaluation_of(policy).allowing(acts)
-
-
-def applying(policy: Policy, act: Request) -> int:
-    """Which rules speak of this agent and act: agents with the same may do it on the same paths."""
-    return _evaluation_of(policy).applying_to(act)
-
-
-def asks_for_size(policy: Policy) -> bool:
-    """Whether what it says may depend on how large a file is."""
-    return _evaluation_of(policy).sized != 0
-
-
-def asks_for_task(policy: Policy) -> bool:
-    """Whether what it says may depend on what a session works on."""
-    return _evaluation_of(policy).has_tasks
-
-
-def hidden_from_all(policy: Policy, path: WorkspacePath) -> bool:
-    """Whether nobody may read or search a path, not even with a person's yes."""
-    return _evaluation_of(policy).hidden_from_all(path)
-
-
-class _Evaluation:
-    """A policy made ready."""
+class Evaluation:
+    """A policy made ready; `evaluation_of` keeps it."""
 
     def __init__(self, policy: Policy) -> None:
         self._rules = tuple(
@@ -100,9 +68,16 @@ class _Evaluation:
         self._stricter = sum(1 << at for at, rule in enumerate(self._rules) if STRICTNESS[rule.verdict] <= most)
         self._deciding = ~self._tightening
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
-        self.sized = sum(1 << at for at, rule in enumerate(self._rules) if rule.max_bytes is not None)
-        self._by_file = self.sized | sum(1 << at for at, rule in enumerate(self._rules) if rule.tags)
-        self.has_tasks = any(rule.task for rule in self._rules)
+        self._sized = sum(1 << at for at, rule in enumerate(self._rules) if rule.max_bytes is not None)
+        by_command = sum(1 << at for at, rule in enumerate(self._rules) if "run" in rule.actions)
+        tagged = sum(1 << at for at, rule in enumerate(self._rules) if rule.tags)
+        self._by_file = self._sized | by_command | tagged
+        self._lifting = sum(1 << at for at, rule in enumerate(self._rules) if rule.commands and rule.verdict == "allow")
+        self._lifted = sum(1 << at for at, rule in enumerate(self._rules) if _asks_about_any_command(rule))
+        self.asks_for_size = self._sized != 0
+        """Whether what it says may depend on how large a file is."""
+        self.asks_for_task = any(rule.task for rule in self._rules)
+        """Whether what it says may depend on what a session works on."""
         self._applying: dict[tuple[str, str, str, bool, str], int] = {}
         self._matching: dict[tuple[WorkspacePath, bool], int] = {}
         self._shown = {action: self._bits(action) for action in ("read", "search")}
@@ -110,12 +85,15 @@ class _Evaluation:
         self._verdicts = [_answer(rule.verdict, rule.name, rule.reason) for rule in self._rules]
 
     def verdict(self, request: Request) -> Verdict:
+        """As `evaluate`."""
         if request.is_git and request.action in CHANGES:
             return _GIT
         found = self._found(request)
         by_rule = bool(found & self._deciding or found & self._stricter)
         # the lowest bit: the strictest rules are first
         verdict = self._verdicts[(found & -found).bit_length() - 1] if by_rule else self._default
+        if request.action == "run" and not by_rule and isinstance(verdict, Allow):
+            return NeedApproval(DEFAULT_RULE, "no rule names this command")
         if request.action != "approve":
             return verdict
         if request.agent.startswith(CLIENT):  # a rule that can only tighten has nobody asked
@@ -123,6 +101,10 @@ class _Evaluation:
         return _of_approver(request, verdict, by_rule=by_rule)
 
     def allowing(self, acts: Sequence[Request]) -> Callable[[WorkspacePath], bool | None]:
+        """Whether policy allows all of these acts, which differ in their action, on a path; for asking of many paths.
+
+        None: it takes `evaluate` to say, as a rule asks, or looks at the size or the tags.
+        """
         known: dict[int, bool | None] = {}
 
         def allows(path: WorkspacePath) -> bool | None:
@@ -137,11 +119,17 @@ class _Evaluation:
 
         return allows
 
+    def one_of_each(self, paths: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
+        """Of many files one of each kind: `allowing` says the same of all files of a kind, whoever asks for what."""
+        return tuple({self._matcher.matching(path): path for path in paths}.values())
+
     def considered(self, request: Request) -> tuple[tuple[Rule, bool], ...]:
-        matched = self._of_file(self._matched(request.path, request.directory), request)
+        """The rules that speak of this agent and this action, the strictest first, and whether each names the path."""
+        matched = self._of_file(self.applying_to(request) & self._matched(request.path, request.directory), request)
         return tuple((rule, bool(matched >> at & 1)) for at, rule in enumerate(self._rules) if _applies(rule, request))
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
+        """Whether nobody may read or search a path, not even with a person's yes."""
         matched = self._matched(path, False)
         return not any(
             not matched & closed and (matched & opened or self._shown_by_default)
@@ -159,8 +147,8 @@ class _Evaluation:
         return closed, opened
 
     def applying_to(self, request: Request) -> int:
-        """The rules that speak of this agent, action and work."""
-        task = request.task if self.has_tasks else ""
+        """The rules that speak of this agent, action and work: agents with the same may do it on the same paths."""
+        task = request.task if self.asks_for_task else ""
         who = (request.agent, request.agent_class, request.action, request.others_work, task)
         applying = self._applying.get(who)
         if applying is None:
@@ -176,15 +164,12 @@ class _Evaluation:
         return self._of_file(found, request) if found & self._by_file else found
 
     def _of_file(self, found: int, request: Request) -> int:
-        """Without the rules that do not hold for its tags and its size; of one not known, only allow rules hold."""
+        """Without the rules that do not hold for its tags, its size (of one not known, only allow rules hold) or its
+        command, and without those that ask about any command where one allows this by its name."""
         for at, rule in enumerate(self._rules):
-            if not (found & self._by_file) >> at & 1:
-                continue
-            over = rule.max_bytes is not None and request.size is not None and request.size > rule.max_bytes
-            of_size = rule.max_bytes is None or over != (rule.verdict == "allow")
-            if not of_size or (rule.tags and set(rule.tags).isdisjoint(request.tags)):
+            if (found & self._by_file) >> at & 1 and not _holds(rule, request):
                 found &= ~(1 << at)
-        return found
+        return found & ~self._lifted if found & self._lifting else found
 
     def _matched(self, path: WorkspacePath, directory: bool) -> int:
         """The rules that name a path, whoever asks; the same for as long as the policy lives."""
@@ -197,8 +182,9 @@ class _Evaluation:
 
 
 @lru_cache(maxsize=8)
-def _evaluation_of(policy: Policy) -> _Evaluation:
-    return _Evaluation(policy)
+def evaluation_of(policy: Policy) -> Evaluation:
+    """The evaluation that all who ask about a policy share."""
+    return Evaluation(policy)
 
 
 def _applies(rule: Rule, request: Request) -> bool:
@@ -216,6 +202,33 @@ def _applies(rule: Rule, request: Request) -> bool:
         agent == f"class:{request.agent_class}" if agent.startswith("class:") else agent in ("*", request.agent)
         for agent in rule.agents
     )
+
+
+def _holds(rule: Rule, request: Request) -> bool:
+    """Whether a rule that names this agent, act and path holds for this size, these tags and this command."""
+    over = rule.max_bytes is not None and request.size is not None and request.size > rule.max_bytes
+    of_size = rule.max_bytes is None or over != (rule.verdict == "allow")
+    tagged = not rule.tags or not set(rule.tags).isdisjoint(request.tags)
+    return of_size and tagged and (request.action != "run" or _is_about(rule, request))
+
+
+def _is_about(rule: Rule, request: Request) -> bool:
+    """Whether a rule about what is run is about this command; none that names no commands allows code in arguments."""
+    allowing = rule.verdict == "allow"
+    command = request.command
+    if command is None:  # which one is not known
+        return not rule.commands and not rule.modes
+    if rule.modes and command.mode not in rule.modes:
+        return False
+    if not rule.commands:
+        return not (allowing and code_words(command.argv))
+    return names_command(rule.commands, command.argv, allowing=allowing)
+
+
+def _asks_about_any_command(rule: Rule) -> bool:
+    """Whether it asks about whatever is run, where no rule knows the command."""
+    general = rule.verdict == "ask" and "run" in rule.actions and not rule.commands
+    return general and not rule.name.startswith((BUILT_IN, WORKSPACE))
 
 
 def _of_approver(request: Request, verdict: Verdict, *, by_rule: bool) -> Verdict:

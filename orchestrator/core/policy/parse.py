@@ -11,12 +11,7 @@ import msgspec
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
 from orchestrator.core.policy.reader import SINGLE_TABLES, Lists, PolicyReader, PolicyText
-from orchestrator.core.policy.rules import (
-    WORKSPACE,
-    WORKSPACE_FILE,
-    Policy,
-    Rule,
-)
+from orchestrator.core.policy.rules import WORKSPACE, WORKSPACE_FILE, Policy, Rule
 from orchestrator.core.policy.tables import Problem
 
 NONE_SHIPPED: Final[Mapping[str, str]] = {}

@@ -92,5 +92,7 @@ def size_of(lines: Sequence[str]) -> int:
 class OverLimit(CallerError, code="over_limit"):
     """The agent's profile lets it take or bring less in one call."""
 
-    def __init__(self, message: str, *, hint: str, limit: str, most: int, asked: int) -> None:
+    def __init__(self, message: str, *, hint: str, limit: str, most: int, asked: int, part: str = "") -> None:
+        """`part`: the call that reads as much as it may."""
         super().__init__(message, hint=hint, details={"rule": limit, "most": most, "asked": asked})
+        self.part = part

@@ -17,6 +17,7 @@ from orchestrator.core.policy.profiles import Profile
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,
+    BY_COMMAND,
     BY_SIZE,
     BY_WORK,
     DEFAULT_RULE,
@@ -97,6 +98,7 @@ class PolicyReader:
     def __init__(self, file: PolicyText, shipped: Mapping[str, str]) -> None:
         self.source, self.digest = file.source, file.digest
         self._shipped, self._tables = shipped, TableReader(file.text)
+        self.line = self._tables.line
         self.lists: dict[str, tuple[str, ...]] = {}
         self._whole: Mapping[str, Any] = {}
         self._broken: Problem | None = None
@@ -113,9 +115,6 @@ class PolicyReader:
                 f"the file is of version {version}, and this program reads version {VERSION}: use a newer one",
                 "version",
             )
-
-    def line(self, *place: str | int) -> int:
-        return self._tables.line(*place)
 
     @property
     def given(self) -> Set[str]:
@@ -229,24 +228,21 @@ class PolicyReader:
                 self._tables.wrong("is missing", *place, "paths")
         if isinstance(name, str) and (name == DEFAULT_RULE or name.startswith((BUILT_IN, WORKSPACE))):
             self._tables.wrong(f"{name!r} is kept for the daemon's own verdicts", *place, "name")
-        for key, known, unsaid in (("work", BY_WORK, "any"), ("max_bytes", BY_SIZE, None)):
+        for key, known, unsaid in (
+            ("work", BY_WORK, "any"),
+            ("max_bytes", BY_SIZE, None),
+            ("commands", BY_COMMAND, []),
+            ("modes", BY_COMMAND, []),
+        ):
             if table.get(key, unsaid) != unsaid and not actions.issubset(known):
                 self._tables.wrong(f"goes with the actions {', '.join(known)} alone", *place, key)
 
     @staticmethod
     def _rule(table: _RuleTable, lists: Mapping[str, tuple[str, ...]]) -> Rule:
-        return Rule(
-            name=table.name,
-            agents=table.agents,
-            actions=tuple(action for action in ACTIONS if action in table.actions),
-            paths=(*(glob for name in table.lists for glob in lists.get(name, ())), *table.paths),
-            verdict=table.verdict,
-            reason=table.reason,
-            work=table.work,
-            max_bytes=table.max_bytes,
-            task=table.task,
-            tags=table.tags,
-        )
+        given = {name: getattr(table, name) for name in Rule.__struct_fields__}
+        given["actions"] = tuple(action for action in ACTIONS if action in table.actions)
+        given["paths"] = (*(glob for name in table.lists for glob in lists.get(name, ())), *table.paths)
+        return Rule(**given)
 
     def _exception_first(self, globs: Sequence[object], *place: str | int) -> None:
         if globs and isinstance(globs[0], str) and globs[0].startswith("!"):

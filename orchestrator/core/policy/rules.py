@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
 
+from orchestrator.core.commands import CommandLine, Mode, command_problem
 from orchestrator.core.content import AUTOMATIC_RULES, AutomaticRule, Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, Seq, WorkspacePath
@@ -38,6 +39,7 @@ def variable_problem(name: str) -> str | None:
 
 
 Variables = Annotated[tuple[str, ...], Meta(extra={"each": variable_problem})]
+CommandPatterns = Annotated[tuple[str, ...], Meta(extra={"each": command_problem})]
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Usd = Annotated[float, Meta(ge=0, le=1000)]
 Timeout = Annotated[float, Meta(gt=0, le=3600)]
@@ -60,6 +62,9 @@ BY_WORK: Final[tuple[Action, ...]] = ("revert", "delete", "move")
 BY_SIZE: Final[tuple[Action, ...]] = ("read", "search", "write", "create", "delete", "move")
 """The actions on a file, or a content, that has a size."""
 
+BY_COMMAND: Final[tuple[Action, ...]] = ("run",)
+"""The actions of which a rule may say which commands, in which mode."""
+
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
 
@@ -80,6 +85,7 @@ WORKSPACE_FILE: Final = ".orchestrator/policy.toml"
 class Allow(msgspec.Struct, frozen=True, tag="allow"):
     """Go ahead."""
 
+    answer: ClassVar[Answer] = "allow"
     rule: str
     grant: Seq | None = None  # a person's, where the policy asks
 
@@ -87,6 +93,7 @@ class Allow(msgspec.Struct, frozen=True, tag="allow"):
 class NeedApproval(msgspec.Struct, frozen=True, tag="ask"):
     """A person decides."""
 
+    answer: ClassVar[Answer] = "ask"
     rule: str
     reason: str
 
@@ -94,6 +101,7 @@ class NeedApproval(msgspec.Struct, frozen=True, tag="ask"):
 class Deny(msgspec.Struct, frozen=True, tag="deny"):
     """No."""
 
+    answer: ClassVar[Answer] = "deny"
     rule: str
     reason: str
 
@@ -109,6 +117,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     undoes; of a delete or move the file, which is its own if it made it and nobody else changed it since.
     `max_bytes`: up to this size an allow rule holds, and above it one that asks or denies. `task`: it holds only
     while the caller's task has such a title. `tags`: it holds for files on which one of these was set.
+    `commands`, `modes`: of the action run, the commands and modes that it is about. One that allows commands by
+    their names beats one that asks about whatever is run.
     """
 
     name: Name
@@ -121,6 +131,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
     task: Line = ""
     tags: Annotated[tuple[str, ...], Meta(extra={"each": tag_problem})] = ()
+    commands: CommandPatterns = ()
+    modes: tuple[Mode, ...] = ()
 
     @property
     def is_narrowed(self) -> bool:
@@ -262,6 +274,17 @@ class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     expire_after_s: Annotated[int, Meta(ge=0, le=365 * 86_400)] = 0  # 0: never
 
 
+class CommandRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How commands are run that agents start through us."""
+
+    default_mode: Mode = "in_place"  # tried first, where a call names none
+    env: Variables = ("CI", "COLUMNS", "FORCE_COLOR", "LANG", "LC_ALL", "NO_COLOR", "TZ")  # names that a call may set
+    timeout_s: Annotated[int, Meta(ge=1, le=3600)] = 3600  # the longest that a call may ask for
+    output_bytes: Annotated[int, Meta(ge=4096, le=256 * 1024 * 1024)] = 10 * 1024 * 1024  # kept; more: its two ends
+    processes: Annotated[int, Meta(ge=1, le=65_536)] = 256  # at once, of one command
+    network: Literal["on", "off"] = "on"
+
+
 class JournalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which events an agent is shown besides those of its session: of its other ones, or of everybody."""
 
@@ -299,6 +322,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()
     journal: JournalRules = JournalRules()
+    commands: CommandRules = CommandRules()
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()
@@ -330,7 +354,8 @@ class Request(msgspec.Struct, frozen=True):
     a revert that touches changes of other agents, or a delete or move of a file that others made or changed.
     `size`: of the file, or of the content that is to be there; None: not known. `task`: the title of the one that
     the agent's session works on. `tags`: those that were set on the path. `is_git`: the path, or a
-    directory above it, is a repository's `.git` by (device, inode), whatever its name.
+    directory above it, is a repository's `.git` by (device, inode), whatever its name. `command`: of a run, which
+    begins in `path`.
     """
 
     agent: str
@@ -343,3 +368,4 @@ class Request(msgspec.Struct, frozen=True):
     size: int | None = None
     task: str = ""
     tags: tuple[str, ...] = ()
+    command: CommandLine | None = None

@@ -24,8 +24,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.paths import parse_path
-from orchestrator.core.policy.evaluate import asks_for_size, evaluate
-from orchestrator.core.policy.rules import ACTIONS, BY_SIZE, Action, Allow, Answer, Deny, Policy, Request, Verdict
+from orchestrator.core.policy.evaluate import evaluate, evaluation_of
+from orchestrator.core.policy.rules import ACTIONS, BY_SIZE, Action, Answer, Policy, Request
 
 _TELLING: tuple[type[Event], ...] = (
     *(FileRead, ContentShown, DiffShown, ContentSearched, DirectoryListed, ReadRefused),
@@ -73,7 +73,7 @@ class Simulation:
     @property
     def asks_for_size(self) -> bool:
         """Whether what one of the two says may depend on how large a file was."""
-        return asks_for_size(self._old) or asks_for_size(self._new)
+        return evaluation_of(self._old).asks_for_size or evaluation_of(self._new).asks_for_size
 
     def judge(self, recorded: Recorded, sizes: Mapping[WorkspacePath, int | None]) -> None:
         """Take one event in, and what is known of the sizes of its files; one of nobody's call tells nothing."""
@@ -95,7 +95,7 @@ class Simulation:
                 tags=self._tags_of(act.path),
             )
             was, now = evaluate(self._old, request), evaluate(self._new, request)
-            old, new = _answer(was), _answer(now)
+            old, new = was.answer, now.answer
             self.acts += 1
             self.counts[old, new] = self.counts.get((old, new), 0) + 1
             if old != new:
@@ -121,10 +121,6 @@ def sized_at(recorded: Recorded) -> Iterator[tuple[WorkspacePath, int]]:
     for act in acts_of(recorded.event):
         if act.size is None and act.action in BY_SIZE and not (refused and act.action in ("create", "write")):
             yield act.path, recorded.seq - (act.action in ("delete", "move"))
-
-
-def _answer(verdict: Verdict) -> Answer:
-    return "allow" if isinstance(verdict, Allow) else "deny" if isinstance(verdict, Deny) else "ask"
 
 
 def acts_of(event: Event) -> Iterator[PermissionCheck]:

@@ -135,7 +135,7 @@ class TableReader:
             for word, plain in _PLAIN.items():
                 message = message.replace(word, plain)
             item = [int(number) + 1 for number in re.findall(r"\d+", where)]
-            if (item or get_origin(kind) is Literal) and (words := _words(kind)):
+            if (item or get_origin(kind) is Literal) and (words := words_of(kind)):
                 message = f"must be one of {' | '.join(words)}"
             self.wrong(f"{_quoted(value[item[0] - 1] if item else value)}: {message}", *place, *item)
             return
@@ -176,10 +176,10 @@ def _names(key: tree_sitter.Node) -> Place:
     return tuple(tomllib.loads(f"{text} = 1")) if key.type == "quoted_key" else (text,)
 
 
-def _words(kind: Any) -> tuple[str, ...]:
+def words_of(kind: Any) -> tuple[str, ...]:
     """The words of which a value of a type, or each of its items, is one."""
     parts = get_args(kind)
-    return parts if get_origin(kind) is Literal else next(filter(None, map(_words, parts)), ())
+    return parts if get_origin(kind) is Literal else next(filter(None, map(words_of, parts)), ())
 
 
 def _quoted(value: object) -> str:

@@ -12,7 +12,7 @@ from orchestrator.core.policy.rules import Action, Allow, Answer, Deny, NeedAppr
 from orchestrator.core.policy.tables import Problem
 
 POLICIES = Path(__file__).parents[3] / "policies"
-NAMES = ("default", "read_only", "strict", "ask_all", "local_models")
+NAMES = ("default", "read_only", "strict", "ask_all", "local_models", "run_tests")
 SHIPPED = {name: (POLICIES / f"{name}.toml").read_text("utf-8") for name in NAMES}
 
 

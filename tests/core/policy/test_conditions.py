@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.evaluate import allowing, considered, evaluate, hidden_from_all
+from orchestrator.core.policy.evaluate import evaluate, evaluation_of
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Action, Policy, Request
 from tests.core.policy.shipped import DEFAULT
@@ -71,8 +71,9 @@ def test_a_rule_of_tags_holds_for_files_that_have_one(tags: tuple[str, ...], hol
         for action in acts:
             request = Request("a", "cloud", action, PATH, tags=tags)
             assert (evaluate(policy, request).rule == "r") is holds
-            assert [matches for rule, matches in considered(policy, request) if rule.name == "r"] == [holds]
-        assert allowing(policy, [Request("a", "cloud", action, PATH) for action in acts])(PATH) is None
+            considered = evaluation_of(policy).considered(request)
+            assert [matches for rule, matches in considered if rule.name == "r"] == [holds]
+        assert evaluation_of(policy).allowing([Request("a", "cloud", action, PATH) for action in acts])(PATH) is None
 
 
 def test_a_rule_names_no_tags_that_names_give() -> None:
@@ -84,8 +85,8 @@ def test_a_rule_names_no_tags_that_names_give() -> None:
 
 @pytest.mark.parametrize("condition", ["max_bytes = 9", 'task = "x"', 'tags = ["x"]'])
 def test_what_is_hidden_sometimes_is_not_hidden_from_all(condition: str) -> None:
-    assert hidden_from_all(one_rule("deny", ["read", "search"], "", "allow"), PATH)
-    assert not hidden_from_all(one_rule("deny", ["read", "search"], condition, "allow"), PATH)
+    assert evaluation_of(one_rule("deny", ["read", "search"], "", "allow")).hidden_from_all(PATH)
+    assert not evaluation_of(one_rule("deny", ["read", "search"], condition, "allow")).hidden_from_all(PATH)
 
 
 @pytest.mark.parametrize("action", ["delete", "move"])

@@ -1,0 +1,86 @@
+"""Whether a command may be run: by policy, or by a person's yes to exactly this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+from orchestrator.api.commands import RunCommand
+from orchestrator.core.change import PathChange, PermissionCheck, Provenance
+from orchestrator.core.commands import CommandLine, Mode
+from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.policy.rules import STRICTNESS, Allow
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.services import Services
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+class Permitted(NamedTuple):
+    """A command that may be run now."""
+
+    line: CommandLine
+    rule: str
+    approval: Seq | None = None  # that lets it, once
+
+
+class Waits(NamedTuple):
+    """A command that a person is asked about."""
+
+    line: CommandLine
+    approval: Seq
+    rule: str
+
+
+class CommandPermissions:
+    """Asks policy, and a person where policy says so."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    def environment(self, given: Sequence[str]) -> tuple[str, ...]:
+        """What a caller sets, by name. Raises ParameterInvalid for a name that policy does not let it set."""
+        allowed, found = self._s.permissions.policy.commands.env, dict[str, str]()
+        for variable in given:
+            name, equals, value = variable.partition("=")
+            if not equals or "\0" in value:
+                raise ParameterInvalid("env", f"'{escaped(variable[:100])}': is written NAME=value, without NUL")
+            if name not in allowed:
+                named = ", ".join(allowed) or "none"
+                raise ParameterInvalid("env", f"'{escaped(name[:100])}' may not be set; policy lets these be: {named}")
+            found[name] = value
+        return tuple(f"{name}={found[name]}" for name in sorted(found))
+
+    async def ask(
+        self, caller: Caller, call: Call, command: RunCommand, cwd: WorkspacePath, environment: tuple[str, ...]
+    ) -> Permitted | Waits:
+        """In the mode that the call names, or the first that policy lets it have without asking. Raises Denied."""
+        first = self._s.permissions.policy.commands.default_mode
+        modes = (command.mode,) if command.mode is not None else sorted(MODES, key=lambda mode: mode != first)
+        lines = [CommandLine(command.argv, cwd, mode, environment) for mode in modes]
+        verdicts = [self._s.permissions.judge(caller, _check(line)) for line in lines]
+        line = lines[min(range(len(lines)), key=lambda n: -STRICTNESS[verdicts[n].answer])]
+        check = _check(line)
+        verdict = self._s.permissions.permit(caller, check)
+        if isinstance(verdict, Allow):
+            return Permitted(line, verdict.rule)
+        known = self._s.state.pending.command_request(caller.agent, line, self._s.clock.now_ms())
+        if known is not None and known.state == "granted":
+            return Permitted(line, verdict.rule, known.seq)
+        if known is not None:
+            return Waits(line, known.seq, verdict.reason)
+        request = ApprovalRequested(
+            provenance=Provenance(operation=call.operation.name, reason=getattr(call.params, "reason", "")),
+            paths=(PathChange(cwd, None, None),),
+            rule=f"{verdict.rule}: {verdict.reason}",
+            permissions=(check,),
+            expires_at=self._s.clock.now_ms() + self._s.permissions.policy.limits.approval_ttl_s * 1000,
+        )
+        recorded = await self._s.notes.append(caller.aside(call), (f"approval:{cwd}", request))
+        return Waits(line, recorded[0].seq, verdict.reason)
+
+
+def _check(line: CommandLine) -> PermissionCheck:
+    return PermissionCheck("run", line.cwd, directory=True, command=line)
