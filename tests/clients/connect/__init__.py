@@ -1,0 +1,1 @@
+"""Clients' configuration files, in memory and on the disk."""
