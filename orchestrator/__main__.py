@@ -15,6 +15,10 @@ def main() -> int:
             from orchestrator.clients.stdio_proxy.main import main as shim
 
             return shim(sys.argv[2:], token)
+        case ["hook"]:
+            from orchestrator.clients.hooks.program import main as hook
+
+            return hook(sys.argv[2:], token)
         case ["daemon"]:
             arguments = sys.argv[2:]
             if arguments[-1:] == ["--detached"]:

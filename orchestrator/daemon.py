@@ -21,7 +21,7 @@ import msgspec
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from orchestrator.api import locations, processes
+from orchestrator.api import locations, processes, sockets
 from orchestrator.api.framing import rejection
 from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
@@ -38,6 +38,7 @@ from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy, give_memory_back
 from orchestrator.offline import opened
+from orchestrator.ports.commands import CommandRunner
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.reviewer_pool import Reviewers, program_reviewer
@@ -45,8 +46,11 @@ from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.version import VERSION
-from orchestrator.workspace.disk import ignore_lease_breaks
+from orchestrator.workspace.command_confinement import find_confinement
+from orchestrator.workspace.confined_command import ConfinedCommands
+from orchestrator.workspace.disk import Disk, ignore_lease_breaks
 from orchestrator.workspace.scratch_check import ScratchChecker
+from orchestrator.workspace.scratch_tree import LocalScratchTrees
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is to stop."""
@@ -110,7 +114,14 @@ class Daemon:
         async with AsyncExitStack() as stack:
             self._hold(stack)
             http_sockets = self._bind_http(stack)
-            services, extensions, engine = await self._assembled(stack)
+            runner = ConfinedCommands(
+                await to_thread.run_sync(find_confinement),
+                workspace=self._config.workspace,
+                own=self._places,
+                name=self._config.workspace_id,
+                caches=f"{self._config.state_dir}/command_caches",
+            )
+            services, extensions, engine = await self._assembled(stack, runner)
             await stack.enter_async_context(engine.running())
             self._listener = await bind(self._config.socket)
             authenticator = Authenticator(
@@ -120,6 +131,7 @@ class Daemon:
                 services.clock,
                 engine.lifecycle,
                 uid=os.getuid(),
+                is_command=runner.holds,
             )
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, authenticator, dispatcher, workspace=self._config.workspace)
@@ -155,7 +167,7 @@ class Daemon:
 
     def _hold(self, stack: AsyncExitStack) -> None:
         """Take the locks that keep a second daemon away; see that none is nested."""
-        locations.socket_path(self._config.workspace_id, self._config.socket)
+        sockets.socket_path(self._config.workspace_id, self._config.socket)
         locations.refuse_own(self._config.workspace, self._places)
         locations.make_state_root()
         state_dir = Path(self._config.state_dir)
@@ -173,7 +185,7 @@ class Daemon:
                 hint=f"Use it, or end it with `orchestrator stop` there; it keeps its state in {other.state_dir}.",
             )
 
-    async def _assembled(self, stack: AsyncExitStack) -> tuple[Services, Extensions, Engine]:
+    async def _assembled(self, stack: AsyncExitStack, runner: CommandRunner) -> tuple[Services, Extensions, Engine]:
         """The parts of the daemon, each closed with the stack."""
         config, watcher = self._config, None
         clock, entropy = SystemClock(), SystemEntropy()
@@ -209,6 +221,7 @@ class Daemon:
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
             landlock=workspace.landlock,
+            commands=runner.health,
             notes=notes,
             plugins=extensions.notes,
             failed_plugins=extensions.failures,
@@ -223,6 +236,9 @@ class Daemon:
             signer=KeyFile(Path(config.state_dir)),
             keeper=SqliteMaintenance(journal),
             reviewers=self._reviewers(services),
+            runner=runner,
+            scratch=LocalScratchTrees(workspace, services.ignore, Path(config.state_dir) / "scratch", Disk()),
+            environment=os.environ,
             semantic=IndexProgram(Path(config.state_dir), os.environ, config.variables_fd),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
             summaries=extensions,
@@ -279,7 +295,7 @@ class Daemon:
                 return
             try:
                 if not os.path.lexists(config.socket):  # noqa: ASYNC240  # as a stat: microseconds
-                    locations.socket_path(identity, config.socket)  # its directory may be gone, too
+                    sockets.socket_path(identity, config.socket)  # its directory may be gone, too
                     old, self._listener = self._listener, await bind(config.socket)
                     await old.aclose()
                     tasks.start_soon(server.serve, self._listener)

@@ -7,5 +7,5 @@ history, session_operations, conflicts, directory_stats    further operations of
 journal_operations, journal_checks, administration     and of people           their parameters and results
 failures        from JSON to parameters, or to the refusal of those that are wrong
 framing, line_stream    the preamble, requests, replies and subscriptions; a stream of lines
-locations, processes    where a workspace's state and socket lie; the locks of the process that serves it
+locations, sockets, processes    where a workspace's state and socket lie; the locks of the process that serves it
 """

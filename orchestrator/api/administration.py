@@ -27,6 +27,9 @@ class Health(r.Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "workspace_moved", "starting"]
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
+    commands: str = (
+        ""  # what confines the commands that agents run: "namespaces and landlock", "landlock; …" or "nothing: …"
+    )
     landlock: str = "on"  # whether the kernel too keeps changes below the root: "on", or "off: …" with the reason
     search: str = "on"  # of trees by ripgrep: "on", or "off: …" with the reason; each file is read then
     semantic: str = "off"  # search by meaning: "ready: …", "building: …", "off" or "failing: …" with the reason

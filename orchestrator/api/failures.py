@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -13,10 +13,12 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.api.framing import UNREADABLE
 from orchestrator.api.operation import AnyOperation
-from orchestrator.api.operations import BY_NAME, PLANNED
+from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import CHANGE_FORMS, FORM, MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core import errors as e
-from orchestrator.core.braces import alternatives
+from orchestrator.core.braces import alternatives, has_brace
+from orchestrator.core.globs import Glob
+from orchestrator.core.policy.tables import glob_problem, words_of
 
 _ALIASES = {
     "file": "path",
@@ -47,13 +49,14 @@ _IN_CHANGES = {*_OF_CHANGE, "replace_all", "symbol", "content", "start", "end", 
 """What belongs into a change, and is no parameter of the call."""
 
 
+BRACES = r"Braces hold choices: '*.{py,ts}'. One that belongs to a name has a backslash before it: '\{'."
+
+
 def operation_named(name: str) -> AnyOperation:
-    """Look an operation up. Raises NotAvailable if it is planned, UnknownOperation with the nearest name."""
+    """Look an operation up. Raises UnknownOperation with the nearest name."""
     operation = BY_NAME.get(name)
     if operation is not None:
         return operation
-    if name in PLANNED:
-        raise e.NotAvailable(f"{name} is not built in this version", details={"operation": name})
     name = name[:_SHOWN]
     nearest = _nearest(name, BY_NAME)
     raise e.UnknownOperation(
@@ -66,8 +69,8 @@ def operation_named(name: str) -> AnyOperation:
 def parse_params(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
     """Read an operation's parameters from JSON.
 
-    Raises ParameterUnknown (with the nearest right name and a corrected call),
-    NotAvailable for a planned one, ParameterInvalid for a wrong type or range.
+    Raises ParameterUnknown (with the nearest right name and a corrected call), ParameterInvalid for a wrong type or
+    range.
     """
     try:
         try:
@@ -97,12 +100,23 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
 
 def _bounded(params: Params) -> Params:
     """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
-    globs = getattr(params, "globs", ()) or (getattr(params, "glob", None) or "",)
+    one = getattr(params, "glob", None)
+    globs = getattr(params, "globs", ()) or (() if one is None else (one,))
     given = sum(map(len, globs))
     if given > MOST_GLOB_CHARACTERS:
         raise e.ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")
-    if alternatives(globs) is None:
+    meant = alternatives(globs)
+    if meant is None:
         raise e.ParameterInvalid("globs", "its braces stand for too many globs")
+    for glob in meant:
+        if problem := glob_problem(glob):
+            raise e.ParameterInvalid("globs", f"{glob!r}: {problem}", hint="A glob is gitignore-style: 'src/**/*.py'.")
+        if has_brace(glob):
+            raise e.ParameterInvalid("globs", f"{glob!r} has a brace without its counterpart or a choice", hint=BRACES)
+    behind = [*takewhile(lambda glob: glob.exception, map(Glob, reversed(meant)))]
+    if any(glob.universal for glob in behind):
+        hint = "Leave that out: '!' excepts, and the last glob that fits decides."
+        raise e.ParameterInvalid("globs", "their last exceptions leave nothing", hint=hint)
     return params
 
 
@@ -138,12 +152,6 @@ def _renamed(change: Any) -> Any:
 def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> e.OrchestratorError:
     """Turn msgspec's message into an error with the next step."""
     known = [field.encode_name for field in msgspec.structs.fields(operation.struct)]
-    for planned in operation.planned:
-        name, _, value = planned.partition("=")
-        if name in given and (not value or given[name] == value):
-            return e.NotAvailable(
-                f"{operation.name}: {planned} is not built in this version", details={"parameter": name}
-            )
     for name in given:
         if name not in known:
             return _unknown(operation, name, known, given)
@@ -163,16 +171,22 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
 def _form(operation: AnyOperation, name: str) -> str:
     """What a text with a pattern looks like."""
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.struct)}
-    metas = (part for part in get_args(kinds.get(name)) if isinstance(part, msgspec.Meta))
-    return next((str((meta.extra or {}).get(FORM, "")) for meta in metas), "")
+    return next(_forms(kinds.get(name.partition("[")[0])), "")
+
+
+def _forms(kind: Any) -> Iterator[str]:
+    for part in get_args(kind):
+        if isinstance(part, msgspec.Meta) and FORM in (part.extra or {}):
+            yield str((part.extra or {})[FORM])
+        yield from _forms(part)
 
 
 def _shape(operation: AnyOperation, name: str) -> str:
     """What to send for a parameter, as a hint."""
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.struct)}
-    words = _words(kinds.get(name))
+    words = words_of(kinds.get(name))
     if words:
-        return f"Send one of: {', '.join(words)}."
+        return f"Send one of: {', '.join(map(str, words))}."
     if operation.struct is EditFile and name == "changes":
         return f"changes is a list: [{{search, replace}}, …]. {CHANGE_FORMS}"
     return f"{operation.name} takes: {', '.join(_listed(kinds))}. Send them with the types of its schema."
@@ -183,11 +197,8 @@ def _listed(known: Iterable[str]) -> list[str]:
     return [name for name in known if name != "approver"]
 
 
-def _words(kind: Any) -> tuple[str, ...]:
-    """The words that a type consists of; none where it takes any text."""
-    if get_origin(kind) is Literal:
-        return tuple(map(str, get_args(kind)))
-    return tuple(word for part in get_args(kind) for word in _words(part))
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is tuple or (get_origin(kind) is not Literal and any(map(_is_list, get_args(kind))))
 
 
 def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[str, Any]) -> e.ParameterUnknown:
@@ -199,7 +210,10 @@ def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[s
     if operation.struct is EditFile and name in _IN_CHANGES:
         hint = f"changes is a list: [{{search, replace, expected_count}}, …]. {CHANGE_FORMS}"
     elif nearest and ours and None not in ours.values() and len(set(ours.values())) == len(ours):
+        kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.struct)}
+        lists = {key for key, kind in kinds.items() if _is_list(kind)}
         corrected = {str(ours[key]): value for key, value in given.items()}
+        corrected |= {key: [value] for key, value in corrected.items() if key in lists and isinstance(value, str)}
         shown = msgspec.json.encode(corrected).decode()
         hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
     elif nearest and nearest not in given:

@@ -26,7 +26,7 @@ class ChangesSince(p.Params, frozen=True):
     version: Annotated[p.Version, Meta(description="'@N': what happened after it.")]
     globs: p.Globs = ()
     limit: Annotated[int, Meta(description="Most paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
-    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=2**31 - 1)] = 0
+    skip: p.Skip = 0
 
 
 class BlamedLines(r.Authored, frozen=True, kw_only=True):
@@ -81,7 +81,6 @@ BLAME = Operation(
     Blame,
     BlameAnswer,
     "Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
-    shape="text",
     opens_session=False,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionTooLarge, e.VersionUnknown),
     command="blame",
@@ -122,7 +121,7 @@ class UndoneFile(r.Result, frozen=True, kw_only=True):
 
     path: str
     status: Literal["changed", "created", "deleted", "moved", "conflict"]
-    added: int | None = None  # null where its content may not be shown
+    added: int | None = None  # null where its content may not be shown, or was not compared (large, binary)
     removed: int | None = None
     diff: str | None = None  # null where it may not be shown, is not text, or where the answer's room was used up
     moved_from: str | None = None

@@ -24,6 +24,13 @@ class JournalFilter(p.Params, frozen=True):
     since: Annotated[p.Version | None, Meta(description=f"From here on: {p.MOMENT}.")] = None
     until: Annotated[p.Version | None, Meta(description=f"Up to here, included: {p.MOMENT}.")] = None
     outcome: Annotated[Outcome | None, Meta(description="Only events with this outcome.")] = None
+    client_call_id: Annotated[
+        p.Name | None,
+        Meta(
+            description="Only of the tool call to which the agent's client gave this id.",
+            extra_json_schema={p.OPERATOR_ONLY: True},  # no agent knows its calls' ids
+        ),
+    ] = None
 
 
 class JournalQuery(JournalFilter, frozen=True):
@@ -63,6 +70,7 @@ class JournalEntry(StoredEvent, frozen=True, kw_only=True):
     tokens: int | None = None  # estimate of what a read's answer cost a model
     approval: str | None = None
     cause: str | None = None
+    client_call_id: str | None = None  # the client's own id of the tool call, as its transcript and hooks have it
     paths: tuple[EntryPath, ...] = ()
     left_out: int = 0  # items of long lists in it; journal_export has them
 

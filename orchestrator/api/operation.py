@@ -12,9 +12,6 @@ from orchestrator.api import results as r
 from orchestrator.core import errors as e
 from orchestrator.core.text.answer_space import UNBOUNDED
 
-Shape = Literal["text", "json"]
-"""How MCP answers: one text block made for a model, or structured content with the same JSON."""
-
 PATHS = (
     e.PathInvalid,
     e.PathTooLong,
@@ -64,7 +61,6 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     result: type[R]
     summary: str
     raises: tuple[type[e.OrchestratorError], ...] = ()
-    shape: Shape = "json"
     writes: bool = False  # takes a request_id and may change the workspace or the journal's queues
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
@@ -74,11 +70,11 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     reviewers: bool = False  # of an operator's: agents of class review may call it, where policy lets them
     inline: bool = False  # short: answered before the next line of its connection is read
     unmetered: bool = False  # a budget that is spent does not refuse it
+    quiet: bool = False  # no model reads its answer: notices wait for the next call, or come with its refusal
     waits: bool = False  # does nothing but wait for others, so it takes no turn
     weight: Weight = "file"
     command: str | None = None  # its words after `orchestrator`; None: an operator's by its name, others by none
     most_bytes: int = UNBOUNDED.bytes  # of JSON for a model; it names the call that shows what is beyond them
-    planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
 
     @property
     def struct(self) -> type[P]:

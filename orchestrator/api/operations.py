@@ -11,6 +11,7 @@ from itertools import chain
 from orchestrator.api import (
     administration,
     briefing,
+    commands,
     conflicts,
     context,
     directory_stats,
@@ -18,11 +19,14 @@ from orchestrator.api import (
     history,
     journal_checks,
     journal_operations,
+    native_edits,
     policies,
     relations,
+    reported_calls,
     session_operations,
     structure,
     tags,
+    worktrees,
 )
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -37,7 +41,6 @@ LIST_FILES = Operation(
     p.ListFiles,
     r.Listing,
     "List a directory: kind, size and version of each entry, without ignored files.",
-    shape="text",
     core=True,
     opens_session=False,
     raises=(*PATHS, e.FileNotFound, e.Denied),
@@ -49,7 +52,6 @@ FIND_FILES = Operation(
     p.FindFiles,
     r.Listing,
     "Find files by a glob on their path.",
-    shape="text",
     core=True,
     opens_session=False,
     raises=(*PATHS, e.FileNotFound, e.Denied),
@@ -72,7 +74,6 @@ SEARCH_CONTENT = Operation(
     p.SearchContent,
     r.SearchResult,
     "Find a text or regular expression in one file or below a directory; shows lines with context.",
-    shape="text",
     core=True,
     weight="search",
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.TextTooCostly, e.SemanticSearchOff, e.EmbeddingFailed),
@@ -84,7 +85,6 @@ READ_FILE = Operation(
     p.ReadFile,
     r.FileText,
     "Read a text file, or lines of it, within a token budget. Ends with the call that reads on. Shows images, too.",
-    shape="text",
     core=True,
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
@@ -97,7 +97,6 @@ READ_LINES = Operation(
     p.ReadLines,
     r.FileText,
     "Read exactly these lines of a text file.",
-    shape="text",
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.LinesNotCounted),
     weight="lines",
@@ -185,7 +184,6 @@ FILE_HISTORY = Operation(
     p.FileHistory,
     r.History,
     "The versions of a file, newest first: who, when, by which operation, why.",
-    shape="text",
     core=True,
     opens_session=False,
     raises=(*PATHS, e.FileNotFound, e.Denied),
@@ -197,7 +195,6 @@ GET_DIFF = Operation(
     p.GetDiff,
     r.Diff,
     "The difference between two versions of a file; without path, of all files, paged.",
-    shape="text",
     core=True,
     weight="search",
     inline=True,
@@ -239,6 +236,7 @@ MODULES = (
     context,
     history,
     session_operations,
+    commands,
     conflicts,
     administration,
     grants,
@@ -246,6 +244,9 @@ MODULES = (
     journal_operations,
     journal_checks,
     tags,
+    native_edits,
+    reported_calls,
+    worktrees,
 )
 """Those that declare further operations."""
 
@@ -258,9 +259,6 @@ OPERATIONS: tuple[AnyOperation, ...] = tuple(
 """Every operation of this module and those, in the order in which they are written down."""
 
 BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in OPERATIONS}
-
-PLANNED: frozenset[str] = frozenset(("run_command",))
-"""In the contract, not in this version: a call answers `not_available`."""
 
 
 def toolset(name: OwnToolset, *, reviewer: bool = False) -> tuple[AnyOperation, ...]:

@@ -78,6 +78,11 @@ Start = Annotated[Count, Meta(description="First line, 1-based.")]
 Line = Annotated[int, Meta(ge=-FAR, le=FAR)]
 FromLine = Annotated[Line, Meta(description="First line, 1-based; -100: the last 100.")]
 Limit = Annotated[int, Meta(description="Most entries.", ge=1, le=5000)]
+Tokens = Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)]
+Numbered = Annotated[bool, Meta(description="Number the lines.")]
+Delta = Annotated[bool | None, Meta(description="true: only what differs from what you saw.")]
+Beside = Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)]
+Skip = Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=FAR)]
 CursorText = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
 Cursor = Annotated[CursorText | None, Meta(description="From the last answer.")]
 ApproverCode = Annotated[
@@ -130,12 +135,12 @@ class SearchContent(Params, frozen=True):
         ),
     ]
     path: Annotated[AnyPath, Meta(description="File or directory; '.' is everything.")] = "."
-    globs: Globs = ()
+    globs: Annotated[Globs, Meta(description="Below `path`: gitignore-style, also '*.{py,ts}'; '!x' excepts.")] = ()
     mode: Annotated[SearchMode, Meta(description="regex: RE2's; fuzzy: with typos; semantic: by meaning.")] = "exact"
     max_edits: Annotated[Edits | None, Meta(description="fuzzy: most typos; default 2.")] = None
     multiline: Annotated[bool, Meta(description="regex: also across lines.")] = False
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
-    smart_case: Annotated[bool, Meta(description="Case counts only if `pattern` has a capital.")] = False
+    smart_case: Annotated[bool, Meta(description="Case counts if and only if `pattern` has a capital.")] = False
     word: Annotated[bool, Meta(description="Only whole words.")] = False
     invert: Annotated[bool, Meta(description="Lines without it.")] = False
     count_only: Annotated[bool, Meta(description="Only how many lines match.")] = False
@@ -153,18 +158,18 @@ class ReadFile(Params, frozen=True):
     start: FromLine = 1
     end: Annotated[Line | None, Meta(description="Last line, included; default: as far as max_tokens allows.")] = None
     column: Annotated[Count | None, Meta(description="Only line `start`, from this character on.")] = None
-    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    max_tokens: Tokens = 8000
+    line_numbers: Numbered = True
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
-    delta: Annotated[bool | None, Meta(description="true: only what differs from what you saw.")] = None
+    delta: Delta = None
 
 
 class ReadLines(Params, frozen=True):
     path: PathText
     start: FromLine = 1
     end: Annotated[Line | None, Meta(description="Last line, included; default start + 199.")] = None
-    context: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    context: Beside = 0
+    line_numbers: Numbered = True
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 

@@ -96,8 +96,8 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     diff: str | None = None  # of an applied change only where the result is not what the caller sent
     diff_truncated: bool = False
     diff_rest: str = ""  # of a diff that was cut: how much of it is shown, and the call that shows all
-    added: int = 0  # lines, of an applied change
-    removed: int = 0
+    added: int | None = None  # lines, of an applied change; null where they were not compared (large, binary)
+    removed: int | None = None
     version_id: str | None = None
     change: str | None = None
     paths: tuple[ChangedPath, ...] = ()
@@ -212,7 +212,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     files_searched: int
     files_left_out: int  # kept out by policy, which lets the caller know of them
     truncated: bool = False
-    partial: bool = False  # not all was searched (too large, changed meanwhile, too many places to look at)
+    partial: bool = False  # not all was searched (changed meanwhile, too many places); `warnings` may say why
     cursor: str | None = None
     versions: dict[str, str] = {}  # path → version_id of each file with a hit
     hint: str | None = None  # what to send instead, where nothing was found

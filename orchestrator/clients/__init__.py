@@ -3,6 +3,7 @@
 Clients see `api/` and `core/` only, and speak to the daemon over its socket.
 
 - `cli/`: the commands of people and scripts. `render/`: answers as lines for a terminal.
+- `connect/`: the settings of each client, and how they come into its configuration files.
 - `stdio_proxy/`: `orchestrator mcp`; standard library only, since every agent waits for its start.
 - `python.py`: `FileAccess`, asynchronous. Its methods come from the catalogue (`operation_methods.py`; types in the
   `.pyi`, which `make docs` writes).

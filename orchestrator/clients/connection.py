@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
-from orchestrator.api import locations, processes
+from orchestrator.api import processes, sockets
 from orchestrator.api.framing import (
     SUBSCRIBE,
     AnyReply,
@@ -44,7 +44,7 @@ class Caller(NamedTuple):
 
     def preamble(self) -> bytes:
         """The first line on the socket."""
-        return locations.preamble("rpc", person=not (self.agent or self.token), **self._asdict())
+        return sockets.preamble("rpc", person=not (self.agent or self.token), **self._asdict())
 
 
 class Asked(NamedTuple):
@@ -134,7 +134,7 @@ class Connection:
     def __init__(self, path: str, caller: Caller) -> None:
         """Connect and say who calls. Raises DaemonUnreachable, RemoteError."""
         try:
-            self._socket: socket.socket = locations.connect(path, CONNECT_TIMEOUT_S)
+            self._socket: socket.socket = sockets.connect(path, CONNECT_TIMEOUT_S)
         except OSError as error:
             raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
         self._lines: BinaryIO = self._socket.makefile("rb")

@@ -5,6 +5,7 @@ from typing import Literal
 
 import orchestrator.api.administration
 import orchestrator.api.briefing
+import orchestrator.api.commands
 import orchestrator.api.conflicts
 import orchestrator.api.context
 import orchestrator.api.directory_stats
@@ -12,13 +13,16 @@ import orchestrator.api.grants
 import orchestrator.api.history
 import orchestrator.api.journal_checks
 import orchestrator.api.journal_operations
+import orchestrator.api.native_edits
 import orchestrator.api.parameters
 import orchestrator.api.policies
 import orchestrator.api.relations
+import orchestrator.api.reported_calls
 import orchestrator.api.results
 import orchestrator.api.session_operations
 import orchestrator.api.structure
 import orchestrator.api.tags
+import orchestrator.api.worktrees
 
 class OperationMethods:
     """One method for each operation: its parameters as arguments, its result typed."""
@@ -94,12 +98,12 @@ class OperationMethods:
 
         pattern: Text within a line; see mode.
         path: File or directory; '.' is everything.
-        globs: gitignore-style, also '*.{py,ts}'; '!x' excepts.
+        globs: Below `path`: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         mode: regex: RE2's; fuzzy: with typos; semantic: by meaning.
         max_edits: fuzzy: most typos; default 2.
         multiline: regex: also across lines.
         case_sensitive: false: 'a' finds 'A'.
-        smart_case: Case counts only if `pattern` has a capital.
+        smart_case: Case counts if and only if `pattern` has a capital.
         word: Only whole words.
         invert: Lines without it.
         count_only: Only how many lines match.
@@ -664,6 +668,56 @@ class OperationMethods:
         limit: Most sessions in one answer.
         """
 
+    async def run_command(
+        self,
+        argv: Sequence[str],
+        cwd: str = ".",
+        mode: Literal["in_place", "scratch"] | None = None,
+        timeout_s: int = 120,
+        env: Sequence[str] = (),
+        background: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.commands.CommandAnswer:
+        """Run a program, such as the tests; what it changes is reverted as one. status 'running': command_output reads
+        on; 'waiting': after a person's yes, send the same call again.
+
+        argv: Program and arguments; no shell.
+        cwd: Directory; '.' is the workspace.
+        mode: scratch: in a copy.
+        timeout_s: Its time.
+        env: 'NAME=value', as policy lets.
+        background: Don't wait.
+        reason: Why, in short.
+        request_id: Your own id; repeats apply once.
+        """
+
+    async def command_output(
+        self,
+        command: str | int,
+        start: int = 0,
+        max_tokens: int = 4000,
+    ) -> orchestrator.api.commands.CommandText:
+        """Read what a command wrote, also while it runs.
+
+        command: '@N'.
+        start: First byte; -9: the last 9.
+        max_tokens: Token budget.
+        """
+
+    async def list_commands(self, running: bool = False, limit: int = 20) -> orchestrator.api.commands.CommandList:
+        """The commands that you ran.
+
+        running: Only those that run.
+        limit: Most entries.
+        """
+
+    async def stop_command(self, command: str | int) -> orchestrator.api.commands.CommandAnswer:
+        """End a command that runs, with all that it started.
+
+        command: '@N'.
+        """
+
     async def list_conflicts(
         self,
         conflict: str | int | None = None,
@@ -908,6 +962,7 @@ class OperationMethods:
         since: str | int | None = None,
         until: str | int | None = None,
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
+        client_call_id: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> orchestrator.api.journal_operations.JournalPage:
@@ -921,6 +976,7 @@ class OperationMethods:
         since: From here on: '@N', '@start' or ISO 8601 (no zone: UTC).
         until: Up to here, included: '@N', '@start' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
+        client_call_id: Only of the tool call to which the agent's client gave this id.
         limit: Most events in one answer.
         cursor: From the last answer.
         """
@@ -935,6 +991,7 @@ class OperationMethods:
         since: str | int | None = None,
         until: str | int | None = None,
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
+        client_call_id: str | None = None,
         after: str | int = "@0",
         limit: int = 500,
     ) -> orchestrator.api.journal_operations.ExportPage:
@@ -948,6 +1005,7 @@ class OperationMethods:
         since: From here on: '@N', '@start' or ISO 8601 (no zone: UTC).
         until: Up to here, included: '@N', '@start' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
+        client_call_id: Only of the tool call to which the agent's client gave this id.
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.
         """
@@ -1064,4 +1122,92 @@ class OperationMethods:
         tag: Only files with it.
         limit: Most entries.
         cursor: From the last answer.
+        """
+
+    async def native_before(
+        self,
+        client: str,
+        tool: str,
+        kind: Literal["read", "edit", "write", "patch", "command"],
+        call: str,
+        path: str = "",
+        patch: str | None = None,
+        content: str | None = None,
+        changes: Sequence[orchestrator.api.native_edits.NativeReplacement] = (),
+        exact: bool = False,
+        command: str = "",
+    ) -> orchestrator.api.native_edits.NativePermit:
+        """Ask whether an agent's own tool may act: by policy, others' leases, and what changed since it read.
+
+        client: Whose hook it is, e.g. 'claude'.
+        tool: The client's own name of the tool.
+        kind: What the tool does.
+        call: The client's own id of the call.
+        path: The file; of a command, the folder where it runs.
+        patch: Of a patch: its text, '*** Begin Patch' and so on.
+        content: The whole new text, where the tool says it.
+        changes: Its replacements, in order.
+        exact: The tool finds only what its replacements quote exactly.
+        command: Of a command: what the shell gets.
+        """
+
+    async def native_after(
+        self,
+        client: str,
+        tool: str,
+        kind: Literal["read", "edit", "write", "patch", "command"],
+        call: str,
+        path: str = "",
+        patch: str | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> orchestrator.api.native_edits.NativeNote:
+        """Tell what an agent's own tool did: what it read and changed is recorded as the agent's.
+
+        client: Whose hook it is, e.g. 'claude'.
+        tool: The client's own name of the tool.
+        kind: What the tool does.
+        call: The client's own id of the call.
+        path: The file; of a command, the folder where it runs.
+        patch: Of a patch: its text, '*** Begin Patch' and so on.
+        start: Of a read: its first line.
+        end: Of a read: its last line; none: to the end.
+        """
+
+    async def report_tool_call(
+        self,
+        client: str,
+        tool: str,
+        call: str,
+        state: Literal["asks", "withdraws", "begins", "ends"],
+        kind: Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"] = "other",
+        paths: Sequence[str] = (),
+        edits: Sequence[orchestrator.api.reported_calls.ReportedEdit] = (),
+        reason: str = "",
+    ) -> orchestrator.api.reported_calls.ToolCallNote:
+        """Report a call of an agent's own tool: a person is asked about it, and what it is found to have changed is its.
+
+        client: Which agent it is, e.g. 'claude'.
+        tool: What the agent calls it.
+        call: The agent's own id of the call.
+        state: asks: for a person's yes.
+        paths: The files that it names.
+        edits: What it changes.
+        reason: Why, in short.
+        """
+
+    async def open_worktree(self) -> orchestrator.api.worktrees.Worktree:
+        """Copy the workspace into a folder of its own, for an agent that works there by itself."""
+
+    async def close_worktree(
+        self,
+        worktree: str,
+        drop: bool = False,
+        reason: str = "",
+    ) -> orchestrator.api.worktrees.WorktreeAnswer:
+        """Bring back what was made of a worktree, as one change by policy, merging and conflicts; then remove it.
+
+        worktree: As open_worktree named it.
+        drop: Bring nothing back.
+        reason: Why, in short.
         """

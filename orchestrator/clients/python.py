@@ -19,7 +19,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.api import locations
+from orchestrator.api import locations, sockets
 from orchestrator.api.framing import MAX_REPLY_BYTES, SUBSCRIBE, AnyReply, FeedEvent, Subscribe, Subscribed, Welcome
 from orchestrator.api.line_stream import LineStream
 from orchestrator.api.operation import AnyOperation
@@ -34,11 +34,13 @@ from orchestrator.clients.connection import (
 )
 from orchestrator.clients.operation_methods import OperationMethods
 from orchestrator.clients.running_daemon import RemoteError, WorkspaceDaemon
-from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
+from orchestrator.core.errors import DaemonStopped, DaemonUnreachable, FrameTooLarge
 
 __all__ = ["Events", "FileAccess", "RemoteError", "Replacement"]
 
-SEND_TIMEOUT_S = 30.0
+SEND_TIMEOUT_S = 60.0
+"""For the daemon to take the next line. While it has many calls open it takes none, and a call waits 50 s at most."""
+
 MOST_NOTICES = 100
 """That wait to be taken; the oldest fall out."""
 
@@ -75,6 +77,7 @@ class FileAccess(OperationMethods):
         self.session, self.agent, self.workspace = welcome.session, welcome.agent, welcome.workspace
         self._open: dict[int | str | None, _Waiting] = {}
         self._last = 0
+        self._sending = anyio.Lock()
         self._ended = False
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
@@ -94,17 +97,18 @@ class FileAccess(OperationMethods):
         token: str | None = None,
         session: str | None = None,
         socket: str | None = None,
+        start: bool = True,
     ) -> AsyncIterator[Self]:
-        """Connect to the workspace's daemon, waited for while it starts; without agent and token as the person.
+        """Connect to the workspace's daemon; without agent and token as the person.
 
-        `socket`: where it listens; then it is not looked for.
+        If none runs, it is started, unless `start` is false, or a `session` is to be resumed and a person stopped the
+        daemon meanwhile. `socket`: where it listens; then it is neither looked for nor started.
 
-        Raises DaemonUnreachable, WorkspaceUnknown, RemoteError.
+        Raises DaemonUnreachable, DaemonStopped, WorkspaceUnknown, RemoteError.
         """
         path, caller = socket, Caller(agent, token, session, "python")
         if path is None:
-            daemon = WorkspaceDaemon(locations.find_workspace(workspace))
-            path = (await to_thread.run_sync(daemon.running, abandon_on_cancel=True)).socket
+            path = await to_thread.run_sync(_served_at, workspace, session, start, abandon_on_cancel=True)
         failure: Exception | None = None
         async with _connected(path, caller) as (lines, welcome):
             files = cls(path, caller, lines, welcome)
@@ -162,11 +166,12 @@ class FileAccess(OperationMethods):
 
     async def _send(self, line: bytes) -> None:
         """Send a whole line: half of one, cut off by a cancellation, would spoil the connection."""
-        with anyio.move_on_after(SEND_TIMEOUT_S, shield=True) as scope:
-            await self._lines.send(line)
-        if scope.cancelled_caught:
-            self._end()
-            self._lines.close()
+        async with self._sending:  # the time is for this line, not for those before it
+            with anyio.move_on_after(SEND_TIMEOUT_S, shield=True) as scope:
+                await self._lines.send(line)
+            if scope.cancelled_caught:
+                self._end()
+                self._lines.close()
 
     async def _receive(self) -> None:
         with suppress(FrameTooLarge, msgspec.MsgspecError):  # what answers is not the daemon: it is as if it were gone
@@ -193,11 +198,23 @@ class _Waiting:
         self.reply: AnyReply | None = None
 
 
+def _served_at(workspace: str | None, session: str | None, start: bool) -> str:
+    """The socket of the workspace's daemon, started where it may be. Raises as `connect`."""
+    root = locations.find_workspace(workspace)
+    daemon = WorkspaceDaemon(root)
+    if not start:
+        return daemon.running().socket
+    known = locations.read_location(locations.workspace_id(root)) if session is not None else None
+    if known is not None and known.state == "stopped" and daemon.find() is None:
+        raise DaemonStopped(f"a person stopped the daemon of {root}")
+    return daemon.ensure()[0].socket
+
+
 @asynccontextmanager
 async def _connected(path: str, caller: Caller) -> AsyncIterator[tuple[LineStream, Welcome]]:
     """A connection of the caller. Raises DaemonUnreachable, RemoteError."""
     try:
-        locations.check_socket_directory(path.rpartition("/")[0])
+        sockets.check_socket_directory(path.rpartition("/")[0])
         stream = await anyio.connect_unix(path)
     except OSError as error:
         raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from orchestrator.api import locations, processes
-from orchestrator.api.locations import Location, SocketDirectoryUnsafe
+from orchestrator.api import locations, processes, sockets
+from orchestrator.api.locations import Location
+from orchestrator.api.sockets import SocketDirectoryUnsafe
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
 
@@ -78,9 +79,9 @@ class WorkspaceDaemon:
         Raises StateDirectoryInUse where it keeps its state elsewhere than asked for.
         """
         found = locations.read_location(self._identity)
-        if found is None or not locations.answers(found.socket):
+        if found is None or not sockets.answers(found.socket):
             found = processes.serving(self._root)
-            if found is None or not locations.answers(found.socket):
+            if found is None or not sockets.answers(found.socket):
                 return None
         if not self.keeps_state(found):
             raise StateDirectoryInUse(f"the daemon runs with the state directory {found.state_dir}")
@@ -107,7 +108,7 @@ class WorkspaceDaemon:
 
         `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
         coming up, or ending, is waited for. Raises as `running`, RemoteError with the daemon's own message,
-        DaemonDied, and what `locations.socket_path` raises.
+        DaemonDied, and what `sockets.socket_path` raises.
         """
         found = self.find()
         if found is not None:
@@ -211,7 +212,7 @@ def _check_is_ours(serving: Location) -> None:
     directory = os.path.dirname(serving.socket)
     try:
         if os.path.isdir(directory):
-            locations.check_socket_directory(directory)
+            sockets.check_socket_directory(directory)
     except SocketDirectoryUnsafe as error:
         raise WorkspaceHeld(
             f"process {serving.pid} serves {serving.workspace}, with the state directory {serving.state_dir}, and its "
@@ -261,7 +262,7 @@ def command(root: str, state_dir: str, options: Sequence[str] = (), variables: i
 
     -P: a folder named `orchestrator` where it starts is not imported.
     """
-    socket = locations.socket_path(locations.workspace_id(root))
+    socket = sockets.socket_path(locations.workspace_id(root))
     return [
         *(sys.executable, "-P", "-m", "orchestrator", "daemon"),
         *("--workspace", root, "--state-dir", state_dir, "--socket", socket),

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from orchestrator.core.change import PathChange, PermissionCheck, Provenance
-from orchestrator.core.errors import ApprovalRequired, Denied, escaped, plural
+from orchestrator.core.errors import ApprovalRequired, Denied, escaped
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Allow, Deny, NeedApproval
+from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.notes import Notes
@@ -152,6 +153,8 @@ class AccessGate:
         """
         now = self._clock.now_ms()
         found = [self._pending.read_request(caller.agent, action, path, version, now) for action in asks]
+        if any(one is not None and not _covers(one, ask) for one, ask in zip(found, asks.values(), strict=True)):
+            found = [None]  # so much was not asked for
         granted = [item.seq for item in found if item is not None and item.state == "granted"]
         if len(granted) == len(found):
             return granted[0]
@@ -232,12 +235,17 @@ class AccessGate:
         """Whether an answer that leaves a path out may say so: a count of what a glob names tells of its name."""
         return not isinstance(self._permissions.verdict(caller, "list", path), Deny)
 
+    def refuse_hidden(self, caller: Caller, path: WorkspacePath) -> None:
+        """Of what the caller may neither list nor read it learns nothing, whether it is there or not. Raises Denied."""
+        verdict = self._permissions.verdict(caller, "list", path)
+        if isinstance(verdict, Deny) and isinstance(self._permissions.verdict(caller, "read", path), Deny):
+            raise denied("list", path, verdict)
+
     def refuse_unlisted(self, caller: Caller, paths: Iterable[WorkspacePath], what: str) -> None:
-        """Of what the caller did not name itself. Raises Denied, without the names."""
-        hidden = sum(not self.lists(caller, path) for path in paths)
-        if hidden:
+        """Of what the caller did not name itself. Raises Denied, without the names, or how many they are."""
+        if not all(self.lists(caller, path) for path in paths):
             raise Denied(
-                f"{what} {plural(hidden, 'file')} whose names are not shown",
+                f"{what} files whose names are not shown",
                 hint="Name the paths that you mean. list_files of a folder asks for its names, where policy says so.",
             )
 
@@ -251,3 +259,8 @@ class AccessGate:
     def _granted(self, caller: Caller, action: Showing, path: WorkspacePath, version: Seq) -> bool:
         found = self._pending.read_request(caller.agent, action, path, version, self._clock.now_ms())
         return found is not None and found.state == "granted"
+
+
+def _covers(request: Approval, ask: NeedApproval) -> bool:
+    """Whether what was asked for is all that is asked for now: a limit of a profile is lifted for so many lines."""
+    return not ask.rule.startswith("profile.") or ask.reason in request.request.rule

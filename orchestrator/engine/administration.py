@@ -47,6 +47,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     loaded: LoadedPolicy
     stop: Callable[[], None]
     landlock: str
+    commands: str
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now
     failed_plugins: Callable[[], tuple[str, ...]] = tuple  # those of the notes that a person must act on
@@ -119,6 +120,7 @@ class Administration:
                 baseline="done" if self._importer.kept.is_set() else "running",
                 watching=self._watching.health,
                 landlock=self._facts.landlock,
+                commands=self._facts.commands,
                 search=self._s.sweep.health if self._s.sweep is not None else "off: every file is read",
                 semantic=self._indexer.health,
                 checked=self._verification.checked,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import anyio
+import msgspec
 
 from orchestrator.api.operation import AnyOperation, Operation
 from orchestrator.api.operations import BY_NAME
@@ -28,6 +29,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.commands import CommandStarted
 from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, FileTagged, ReadRefused
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
@@ -36,6 +38,7 @@ from orchestrator.engine.caller import Call, Caller, Fits, HeldNote
 from orchestrator.engine.changes.change_answers import Answers
 from orchestrator.engine.changes.diffs import Shows
 from orchestrator.engine.changes.facts import RenameTracker
+from orchestrator.engine.commands.command_service import CommandService
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.limits import BudgetSpent, TooManyCalls
 from orchestrator.engine.policy_files import PolicyKeeper
@@ -78,6 +81,7 @@ class CallService:
         answers: Answers,
         sessions: SessionService,
         leases: Leases,
+        commands: CommandService,
         lifecycle: SessionLifecycle,
         renames: RenameTracker,
         policies: PolicyKeeper,
@@ -85,6 +89,7 @@ class CallService:
     ) -> None:
         self._s, self._handlers, self._policies = services, handlers, policies
         self._answers, self._sessions, self._leases, self._lifecycle = answers, sessions, leases, lifecycle
+        self._commands = commands
         self._renames, self._shown = renames, shown
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
         self._log = logger("engine")
@@ -107,7 +112,7 @@ class CallService:
                 result = await (self._once if call.request_id is not None else self._handle)(caller, call)
                 if not call.operation.writes:  # who may not call any more is shown nothing for which it waited
                     self._s.permissions.check_open(caller)
-                result = self._s.redaction.answer(caller, result)
+                result = await self._s.redaction.answer(caller, result)
                 if call.fits is not None:
                     await self._check_fits(caller, call, call.fits, result)
                 await self._shown.note(caller, call, result)
@@ -141,7 +146,12 @@ class CallService:
             )
 
     async def refuse(
-        self, caller: Caller | None, operation: str, error: OrchestratorError, call: Call | None = None
+        self,
+        caller: Caller | None,
+        operation: str,
+        error: OrchestratorError,
+        call: Call | None = None,
+        client_call_id: str | None = None,
     ) -> None:
         """Note a call that could not even be read, or failed in the daemon, or a connection of nobody known.
 
@@ -149,7 +159,9 @@ class CallService:
         """
         origin, stream = Origin(), "transport"
         if caller is not None:
-            origin, stream = caller.aside(call) if call is not None else caller.origin(), f"session:{caller.session}"
+            origin = caller.aside(call) if call is not None else caller.origin()
+            origin = msgspec.structs.replace(origin, client_call_id=client_call_id)
+            stream = f"session:{caller.session}"
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
         try:
             await self._s.notes.note(origin, (stream, event))
@@ -160,7 +172,7 @@ class CallService:
     async def _once(self, caller: Caller, call: Call) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
         request_id = call.request_id or ""
-        key, digest = (caller.agent, request_id), call.digest
+        key, digest = (caller.agent, request_id), await call.hashed()
         while (running := self._running.get(key)) is not None:
             if running[0] != digest:
                 raise RequestIdReused(f"request_id {request_id!r} is in use for another call")
@@ -195,6 +207,8 @@ class CallService:
                 return await self._sessions.ended(task)
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leases.again(recorded)
+            case CommandStarted():
+                return await self._commands.present(caller, recorded.seq)
             case FileTagged(path=path):
                 return TaggedFile(path=path, tags=self._s.state.tags.of(path))
             case ChangeRefused() as refused:

@@ -12,6 +12,7 @@ from orchestrator.api import administration as admin
 from orchestrator.api import history, journal_operations, policies, session_operations
 from orchestrator.api import operations as o
 from orchestrator.api.briefing import GET_BRIEFING
+from orchestrator.api.commands import COMMAND_OUTPUT, LIST_COMMANDS, RUN_COMMAND, STOP_COMMAND
 from orchestrator.api.conflicts import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.api.context import GET_EXCERPT, READ_FILES, SUMMARIZE_FILE
 from orchestrator.api.directory_stats import DIRECTORY_STATS
@@ -25,10 +26,13 @@ from orchestrator.api.journal_checks import (
     WORKSPACE_CHECK,
 )
 from orchestrator.api.journal_operations import JOURNAL_QUERY
+from orchestrator.api.native_edits import NATIVE_AFTER, NATIVE_BEFORE
 from orchestrator.api.relations import FIND_REFERENCES, RELATED_FILES
+from orchestrator.api.reported_calls import REPORT_TOOL_CALL
 from orchestrator.api.session_operations import BEGIN_TASK, END_TASK, SESSION_STATUS
 from orchestrator.api.structure import GET_OVERVIEW, READ_CONTENT, READ_ENCLOSING, READ_SYMBOL
 from orchestrator.api.tags import LIST_TAGS, TAG_FILE
+from orchestrator.api.worktrees import CLOSE_WORKTREE, OPEN_WORKTREE
 from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
@@ -46,6 +50,10 @@ from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
+from orchestrator.engine.commands.command_service import CommandService
+from orchestrator.engine.commands.execution import Executor
+from orchestrator.engine.commands.scratch import ScratchResults
+from orchestrator.engine.commands.worktrees import WorktreeService
 from orchestrator.engine.conflicts.conflict_views import ConflictViews
 from orchestrator.engine.conflicts.open_conflicts import Rebaser
 from orchestrator.engine.conflicts.proposals import Proposals
@@ -57,17 +65,18 @@ from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.grants import GrantService
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.names import Names
+from orchestrator.engine.native_calls import NativeCalls
+from orchestrator.engine.native_permits import NativePermits
+from orchestrator.engine.native_records import NativeRecords
 from orchestrator.engine.policies import PolicyService
 from orchestrator.engine.policy_files import PolicyKeeper
 from orchestrator.engine.reads.blame import Attributions, Blamer
-from orchestrator.engine.reads.content_reads import ContentReader
-from orchestrator.engine.reads.directory_stats import DirectoryCounter
 from orchestrator.engine.reads.excerpts import Excerpter
 from orchestrator.engine.reads.file_facts import FactReader
 from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.file_tree import FileTrees
 from orchestrator.engine.reads.history import Historian
-from orchestrator.engine.reads.listing import Lister
+from orchestrator.engine.reads.listing import DirectoryCounter, Lister
 from orchestrator.engine.reads.many_files import ManyReader
 from orchestrator.engine.reads.overview import Overviewer
 from orchestrator.engine.reads.read_regions import ReadSets
@@ -76,13 +85,14 @@ from orchestrator.engine.reads.relations import Relations
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.summaries import Summarizer
-from orchestrator.engine.reads.symbol_reads import SymbolReader
+from orchestrator.engine.reads.symbol_reads import ContentReader, SymbolReader
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
 from orchestrator.engine.record.folded_state import Snapshotter, StateCheck
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.subscriptions import Follower
 from orchestrator.engine.record.verification import CheckpointSigner, Verification
+from orchestrator.engine.reported_calls import ReportedCalls
 from orchestrator.engine.semantic.indexer import SemanticIndexer
 from orchestrator.engine.semantic.search import SemanticSearcher
 from orchestrator.engine.services import Services
@@ -90,18 +100,19 @@ from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.engine.shown import ShownAnswers
 from orchestrator.engine.tags import TagService
 from orchestrator.logs import logger
+from orchestrator.ports.commands import CommandRunner, ScratchTrees
 from orchestrator.ports.journal import JournalMaintenance
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.reviewers import Checker, Reviewer
 from orchestrator.ports.semantic import SemanticIndex
-from orchestrator.ports.summaries import NoSummaries, SummaryPlugins
+from orchestrator.ports.summaries import SummaryPlugins
 from orchestrator.ports.workspace import Watcher
 
 
 class Engine:
     """All operations over one set of services."""
 
-    def __init__(  # noqa: PLR0913  # what the composition root makes, once
+    def __init__(  # noqa: PLR0913, PLR0915  # what the composition root makes, once
         self,
         services: Services,
         *,
@@ -110,9 +121,12 @@ class Engine:
         keeper: JournalMaintenance,
         reviewers: Mapping[str, Reviewer],
         semantic: SemanticIndex,
+        runner: CommandRunner,
+        scratch: ScratchTrees,
+        environment: Mapping[str, str],
+        checker: Checker,
+        summaries: SummaryPlugins,
         watcher: Watcher | None = None,
-        checker: Checker | None = None,
-        summaries: SummaryPlugins | None = None,
     ) -> None:
         self._s = services
         journal, workspace, state = services.journal, services.workspace, services.state
@@ -120,7 +134,7 @@ class Engine:
         observer, effects = Observer(services), Effects(services)
         names = Names(workspace, services.ignore, state.registry, watcher)
         self._observer, self._effects = observer, effects
-        self.limits = services.limits
+        self.limits, self.root = services.limits, workspace.root
         self._leases, sets = Leases(services), ReadSets(services)
         answers = Answers(services)
         self._gate = gate = ApproverGate(services.clock, services.entropy, notes, state.identities)
@@ -128,7 +142,22 @@ class Engine:
         pipeline = ChangePipeline(services, observer, effects, answers, self._leases)
         self._recovery = Recovery(services, observer)
         self._importer = importer = BatchImporter(services, observer, names)
+        self.looked_at_all = importer.kept.wait
+        """Wait until the background is done with the files that the start met."""
         self._watching = Watching(observer, importer, names, watcher)
+        results = ScratchResults(services, pipeline)
+        executor = Executor(
+            services,
+            observer,
+            self._watching,
+            self._leases,
+            runner,
+            scratch,
+            results,
+            environment,
+        )
+        worktrees = WorktreeService(services, self._watching, scratch, results)
+        self._commands = commands = CommandService(services, executor)
         self._grants = GrantService(services, gate)
         self._approvals = ApprovalService(services, pipeline, gate, self._grants)
         self.elicitations = Elicitations(services, self._approvals.inbox, answers, signer)
@@ -153,7 +182,7 @@ class Engine:
         symbols, excerpter = SymbolReader(services, observer, reader), Excerpter(services, observer, reader.large)
         briefer = Briefer(services, trees, sessions, self._leases, excerpter)
         lister, travel = Lister(services, self.facts, names), TimeTravel(services)
-        summarizer = Summarizer(services, observer, reader, summaries or NoSummaries())
+        summarizer = Summarizer(services, observer, reader, summaries)
         writer, undoer = Writer(services, pipeline, renames), Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)
@@ -174,8 +203,17 @@ class Engine:
             indexer=self._indexer,
             expire=self._approvals.expire,
         )
-        policy, tagging = PolicyService(services, policy_keeper, gate), TagService(services, gate)
+        policy, tagging = PolicyService(services, policy_keeper, gate), TagService(services, observer, gate)
+        native_calls = NativeCalls(services, observer.claims, self.lifecycle)
+        permits = NativePermits(services, observer, native_calls, leases=self._leases, writer=writer, answers=answers)
+        records = NativeRecords(services, observer, self._watching, native_calls)
+        self._reported = reported = ReportedCalls(services, observer)
         handlers = handlers_of(
+            handled_by(NATIVE_BEFORE, permits.native_before),
+            handled_by(NATIVE_AFTER, records.native_after),
+            handled_by(OPEN_WORKTREE, worktrees.open_worktree),
+            handled_by(CLOSE_WORKTREE, worktrees.close_worktree),
+            handled_by(REPORT_TOOL_CALL, reported.report_tool_call),
             handled_by(o.LIST_FILES, lister.list_files),
             handled_by(o.FIND_FILES, lister.find_files),
             handled_by(DIRECTORY_STATS, DirectoryCounter(services, names).directory_stats),
@@ -206,6 +244,10 @@ class Engine:
             handled_by(SESSION_STATUS, sessions.session_status),
             handled_by(BEGIN_TASK, sessions.begin_task),
             handled_by(END_TASK, sessions.end_task),
+            handled_by(RUN_COMMAND, commands.run_command),
+            handled_by(COMMAND_OUTPUT, commands.command_output),
+            handled_by(LIST_COMMANDS, commands.list_commands),
+            handled_by(STOP_COMMAND, commands.stop_command),
             handled_by(LIST_CONFLICTS, conflicts.list_conflicts),
             handled_by(RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
@@ -259,6 +301,7 @@ class Engine:
             answers=answers,
             sessions=sessions,
             leases=self._leases,
+            commands=commands,
             lifecycle=self.lifecycle,
             renames=renames,
             policies=policy_keeper,
@@ -296,6 +339,8 @@ class Engine:
                 clocks.start_soon(self._verification.run)
                 clocks.start_soon(self._snapshots.run)
                 clocks.start_soon(self._indexer.run)
+                clocks.start_soon(self._reported.run)
+                await clocks.start(self._commands.run)
                 yield self
                 keeping.cancel()
                 clocks.cancel_scope.cancel()
@@ -312,6 +357,7 @@ class Engine:
         """Note what happened while no daemon ran, and close what the last one left open."""
         await self.lifecycle.close_left()
         await self._recovery.run()
+        await self._commands.executor.close_left()
         await self._leases.expire()
         await self._grants.expire()
         await self._importer.scan()
@@ -341,15 +387,6 @@ class Engine:
     def ticks_us(self) -> int:
         """The clock that calls are measured by."""
         return self._s.clock.ticks_us()
-
-    @property
-    def root(self) -> str:
-        """The workspace's own path."""
-        return self._s.workspace.root
-
-    async def looked_at_all(self) -> None:
-        """Wait until the background is done with the files that the start met."""
-        await self._importer.kept.wait()
 
     @property
     def in_memory_bytes(self) -> int:

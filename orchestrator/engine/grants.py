@@ -12,7 +12,8 @@ from orchestrator.core.errors import NotPermitted, ParameterInvalid
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import GrantAdded, GrantEnd, GrantExpired, GrantRevoked
 from orchestrator.core.grants import Grant, grants_for
-from orchestrator.core.ids import parse_seq, show
+from orchestrator.core.ids import show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Approval
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -52,7 +53,7 @@ class GrantService:
         ttl_s = GRANT_TTL_S if params.ttl_s is None else params.ttl_s
         checks = approval.request.permissions
         asked, rules = self._s.permissions.asked_about(author, checks)
-        names = tuple(check for check in checks if check.directory) if approval.of_read and not asked else ()
+        names = tuple(check for check in checks if check.directory) if approval.for_call and not asked else ()
         granted = grants_for(
             asked or names,
             agent=approval.agent,

@@ -8,7 +8,6 @@ A person's change goes through with a warning, whatever it says: people outrank 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import assert_never
 
@@ -22,9 +21,10 @@ from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, show, to_the_second
 from orchestrator.core.leases import Lease, release, reserve
 from orchestrator.core.policy.profiles import OnLeaseOverlap
+from orchestrator.core.positions import parse_seq
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 
@@ -173,10 +173,11 @@ class Leases:
         rules = self._s.permissions.policy.leases
         on_overlap = self._s.permissions.profile(caller).on_overlap or rules.on_overlap
         limit = anyio.current_time() + (rules.max_wait_s if on_overlap == "queue" else 0)
-        outcome = await self._reserve(caller, call, params, globs)
+        origin = caller.origin(call)
+        outcome = await self._reserve(origin, params, globs, caller)
         while isinstance(outcome, tuple) and anyio.current_time() < limit:
             await self.free(partial(self._over, outcome), limit - anyio.current_time())
-            outcome = await self._reserve(caller, call, params, globs)
+            outcome = await self._reserve(origin, params, globs, caller)
         if isinstance(outcome, a.LeaseAnswer):
             return outcome
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
@@ -189,6 +190,27 @@ class Leases:
             message=f"{message}. Nothing was reserved; work elsewhere, or call again when that has ended.",
             clashes=await self.infos(outcome, caller),
         )
+
+    async def hold_all(self, caller: Caller, call: Call, seconds: float, reason: str) -> tuple[Seq | None, str]:
+        """A lease on the whole workspace for a command, and a warning of those of others that keep it from one.
+
+        Raises PathReserved where policy denies what goes across others' leases.
+        """
+        params = a.ReservePaths(globs=("**",), ttl_s=max(1, round(seconds)), reason=reason)
+        outcome = await self._reserve(caller.aside(call), params, params.globs, caller)
+        if isinstance(outcome, a.LeaseAnswer):
+            return (Seq(outcome.fencing) if outcome.fencing and outcome.status == "granted" else None), ""
+        names = ", ".join(_named(lease, self._globs(lease, caller)) for lease in outcome[:MOST_NAMED])
+        if self._rule(caller) in ("deny", "queue"):
+            raise await self.refusal(caller, f"a command in the workspace would go across: {names}", outcome)
+        return None, f"it went across what others reserved: {names}"
+
+    async def give_back(self, caller: Caller, lease: Seq) -> None:
+        """End what `hold_all` granted, unless its time was over before."""
+        async with self._deciding:
+            if self._s.state.leases.get(lease) is not None:
+                event = LeaseReleased(lease=lease, by=caller.agent)
+                await self._s.notes.append(caller.origin(), (f"lease:{caller.agent}", event))
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:
         number = parse_seq(params.lease, parameter="lease")
@@ -221,7 +243,7 @@ class Leases:
     # --- deciding ---------------------------------------------------------------------
 
     async def _reserve(
-        self, caller: Caller, call: Call, params: a.ReservePaths, globs: tuple[str, ...]
+        self, origin: Origin, params: a.ReservePaths, globs: tuple[str, ...], caller: Caller
     ) -> a.LeaseAnswer | tuple[Lease, ...]:
         async with self._deciding:
             await self._expire_due()
@@ -238,7 +260,7 @@ class Leases:
             outcome = await to_thread.run_sync(decide)
             if isinstance(outcome, tuple):
                 return outcome
-            recorded = await self._s.notes.append(caller.origin(call), (f"lease:{caller.agent}", outcome))
+            recorded = await self._s.notes.append(origin, (f"lease:{caller.agent}", outcome))
             cut = f"; policy grants {most} s at most" if params.ttl_s > most else ""
             if isinstance(outcome, LeaseRenewed):
                 return self._held(outcome.lease, "renewed", cut)
@@ -282,5 +304,5 @@ def _named(lease: Lease, globs: tuple[str, ...]) -> str:
 
 def _held(path: WorkspacePath, lease: Lease) -> str:
     """Without the reason: that one may be redacted, and warnings and refusals are kept."""
-    until = datetime.fromtimestamp(lease.expires_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    until = to_the_second(lease.expires_at)
     return f"{path} is reserved by {lease.agent} until {until} (lease {show(lease.seq)})"

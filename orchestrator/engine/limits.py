@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from orchestrator.api.parameters import ApplyPatch, EditFile, Params, WriteFile
+from orchestrator.api.session_operations import BudgetInfo
 from orchestrator.core.errors import CallerError
 from orchestrator.core.events.sessions import Budget, BudgetExceeded, Period
 from orchestrator.core.ids import AgentName
@@ -24,22 +27,6 @@ MINUTE_US = 60_000_000
 
 TOKEN_BYTES = 4
 """Of an answer, for each token of `max_answer_tokens`; reads count what they show more exactly."""
-
-
-class BudgetState(msgspec.Struct, frozen=True):
-    """One budget of one caller."""
-
-    budget: Budget
-    period: Period
-    most: int
-    used: int
-    resets_at: int | None
-    noted: bool  # that it is spent
-
-    @property
-    def left(self) -> int:
-        """What may still be taken."""
-        return max(0, self.most - self.used)
 
 
 class Limits:
@@ -73,35 +60,35 @@ class Limits:
     async def _check_budgets(self, caller: Caller, call: Call) -> None:
         """Tokens are refused to what reads, bytes to what changes, calls to both."""
         kept = "tokens" if call.operation.writes else "bytes"
-        for budget in self.budgets(caller):
+        for budget, noted in self._budgets(caller):
             if budget.left > 0 or budget.budget == kept:
                 continue
-            if not budget.noted:
-                event = BudgetExceeded(
-                    budget=budget.budget,
-                    period=budget.period,
-                    most=budget.most,
-                    used=budget.used,
-                    resets_at=budget.resets_at,
-                )
+            if not noted:
+                event = BudgetExceeded(**_spent_of(budget))
                 await self._notes.note(caller.origin(), (f"session:{caller.session}", event))
             raise BudgetSpent(caller, budget)
 
-    def budgets(self, caller: Caller) -> tuple[BudgetState, ...]:
+    def budgets(self, caller: Caller) -> tuple[BudgetInfo, ...]:
         """What the caller's profile lets it take in its session and today, and what is left of it."""
+        return tuple(budget for budget, _ in self._budgets(caller))
+
+    def _budgets(self, caller: Caller) -> Iterator[tuple[BudgetInfo, bool]]:
+        """Each with whether it is noted that it is spent."""
         profile, now = self._permissions.profile(caller), self._clock.now_ms()
         if profile is NO_PROFILE:
-            return ()
+            return
         periods: tuple[tuple[Period, Used, int | None], ...] = (
             ("session", self._usage.of_session(caller.session), None),
             ("day", self._usage.of_day(caller.agent, now), (now // DAY_MS + 1) * DAY_MS),
         )
-        return tuple(
-            BudgetState(budget, period, most, spent, resets_at, f"{budget} {most}" in used.noted)
-            for period, used, resets_at in periods
-            for budget, spent in _spent(used)
-            if (most := getattr(profile, f"max_{budget}_per_{period}")) is not None
-        )
+        for period, used, resets_at in periods:
+            for budget, spent in _spent(used):
+                if (most := getattr(profile, f"max_{budget}_per_{period}")) is not None:
+                    left = max(0, most - spent)
+                    info = BudgetInfo(
+                        budget=budget, period=period, most=most, used=spent, left=left, resets_at=resets_at
+                    )
+                    yield info, f"{budget} {most}" in used.noted
 
     def _pace(self, agent: AgentName, profile: Profile, most: int) -> None:
         recent = self._recent.get(agent)
@@ -169,10 +156,14 @@ def _size(text: str | None) -> int:
     return 0 if text is None else len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
+def _spent_of(budget: BudgetInfo) -> dict[str, Any]:
+    return {name: getattr(budget, name) for name in BudgetExceeded.__struct_fields__}
+
+
 class BudgetSpent(CallerError, code="budget_exceeded"):
     """The agent's profile lets it take less in its session, or in a day."""
 
-    def __init__(self, caller: Caller, budget: BudgetState) -> None:
+    def __init__(self, caller: Caller, budget: BudgetInfo) -> None:
         at = datetime.fromtimestamp(budget.resets_at / 1000, UTC) if budget.resets_at is not None else None
         until = f"at {at:%Y-%m-%d %H:%M} UTC" if at is not None else "with a new session"
         done = {"tokens": "was shown", "bytes": "brought", "calls": "made"}[budget.budget]
@@ -180,13 +171,7 @@ class BudgetSpent(CallerError, code="budget_exceeded"):
         super().__init__(
             f"{caller.agent} {done} {taken}",
             hint=f"That resets {until}. session_status shows what is left; a person can raise the limit.",
-            details={
-                "budget": budget.budget,
-                "period": budget.period,
-                "most": budget.most,
-                "used": budget.used,
-                "resets_at": budget.resets_at,
-            },
+            details=_spent_of(budget),
         )
 
 

@@ -149,8 +149,7 @@ class Names:
 
     def take(self, result: ScanResult) -> None:
         """What a scan met, once it is over."""
-        lines = [*(item.path for item in result.files), *{line_of(path, kind) for path, kind in result.others}]
-        index, known = NameIndex(sorted(lines)), self._registry.get
+        index, known = NameIndex(result.lines), self._registry.get
         newer = {
             item.path for item in result.files if (entry := known(item.path)) and entry.signature != item.signature
         }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.errors import DiskFull, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, ExternalChange, Origin, Recorded
 from orchestrator.core.events.codec import tag_of
@@ -15,11 +16,13 @@ from orchestrator.core.events.files import (
     ChangeDiverged,
     ChangeIntended,
     FileRead,
+    HiddenSecret,
     MetadataRead,
 )
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.projections.versions import VersionRow
+from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.engine.caller import Call, Caller, HeldNote
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, AppendBatch, EventFilter, Journal, NewContents, NewEvent
@@ -70,6 +73,34 @@ class Notes:
         else:
             await self.append(caller.origin(call), (f"session:{caller.session}", event))
 
+    async def note_lines(
+        self,
+        caller: Caller,
+        call: Call,
+        seen: SeenLines,
+        text: str,
+        *,
+        approval: Seq | None,
+        hidden: Iterable[HiddenSecret] = (),
+        known_from: Seq | None = None,
+        from_end: LineRange | None = None,
+    ) -> None:
+        """As `note_read`, of lines that a text shows; those of no version are noted as nothing but a look."""
+        if not seen.version:
+            await self.note_metadata(caller, call, seen.path)
+            return
+        event = FileRead(
+            operation=call.operation.name,
+            seen=seen,
+            bytes=len(text),
+            tokens=estimate_tokens(text),
+            approval=approval,
+            hidden=tuple(hidden),
+            known_from=known_from,
+            from_end=from_end,
+        )
+        await self.note_read(caller, call, event)
+
     async def release(self, held: Sequence[HeldNote]) -> None:
         """Note what was held, as the answer that is made of it goes out; raises as `note_read`."""
         for origin, event in held:
@@ -88,8 +119,9 @@ class Notes:
         return recorded.event if recorded is not None and isinstance(recorded.event, kind) else None
 
     async def lease_holder(self, row: VersionRow) -> AgentName | None:
-        """Who alone held a lease on a file while something else than the daemon changed it."""
-        external = await self.event(row.seq, ExternalChange) if row.kind == "external" else None
+        """Who alone held a lease on a file while somebody unknown changed it."""
+        unknown = row.kind == "external" and row.agent is None
+        external = await self.event(row.seq, ExternalChange) if unknown else None
         return external.lease_holder if external is not None else None
 
     async def first(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from orchestrator.api.parameters import Version
 from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionTooLarge, VersionUnknown
-from orchestrator.core.ids import START, Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import START, Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.state import State
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.encoding import Document
@@ -20,6 +21,10 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.ports.journal import Journal
 
 HINT = "file_history lists its versions."
+UNHASHED = (
+    "A large file is hashed only where it is changed here. read_lines shows it as it is now, changes_since says "
+    "who changed it."
+)
 
 PAGE = 200
 """Versions that the journal gives at once."""
@@ -62,7 +67,7 @@ class PastVersions:
         await self.permit(access, row)
         what = f"{row.path} at {show(row.seq)}"
         if row.digest is None:
-            raise VersionNotKept(f"the content of {what} was never hashed")
+            raise VersionNotKept(f"the content of {what} was never hashed", hint=UNHASHED)
         return row.digest, await self._contents.need(row.digest, what)
 
     async def text(self, access: ContentAccess, row: VersionRow) -> Document:

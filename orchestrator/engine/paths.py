@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid, PathError, escaped
+from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.name_index import LAST
 from orchestrator.core.paths import ROOT, check_new_name, join, parse_path
@@ -43,6 +44,21 @@ class Paths:
         path = self.file(raw, may_create=True)
         check_new_name(path)
         return path
+
+    def globs(self, given: Sequence[str], start: WorkspacePath = ROOT) -> Globs | None:
+        """Globs below a directory, each of which may have the directory's absolute path before it; None for none.
+
+        Raises ParameterInvalid for one that begins with the path of something else in the workspace.
+        """
+        return Globs(self._below(raw, start) for raw in given) if given else None
+
+    def _below(self, raw: str, start: WorkspacePath) -> str:
+        body, above = raw.removeprefix("!"), self._root if start == ROOT else f"{self._root}/{start}"
+        if not body.startswith(f"{self._root}/"):
+            return raw
+        if not body.startswith(f"{above}/"):
+            raise ParameterInvalid("globs", f"'{escaped(raw)}' is not below {start}", hint="Send it with path='.'.")
+        return raw[: len(raw) - len(body)] + body[len(above) :]
 
     def glob(self, raw: str) -> str:
         """A glob of paths: a leading `./`, or the workspace's own root, means the root (`/`).

@@ -14,14 +14,7 @@ from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.paths import ROOT
-from orchestrator.core.policy.evaluate import (
-    allowing,
-    applying,
-    asks_for_size,
-    asks_for_task,
-    evaluate,
-    hidden_from_all,
-)
+from orchestrator.core.policy.evaluate import evaluate, evaluation_of
 from orchestrator.core.policy.profiles import Profile, profile_for
 from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
@@ -88,7 +81,8 @@ class Permissions:
         if action in ("delete", "move"):
             entry = self._state.registry.get(check.path)
             others_work = entry is None or entry.made_by != caller.agent
-        if size is None and action in BY_SIZE and action not in ("create", "write") and asks_for_size(self.policy):
+        of_file = action in BY_SIZE and action not in ("create", "write")
+        if size is None and of_file and evaluation_of(self.policy).asks_for_size:
             size = self._size(check.path)
         return Request(
             agent=caller.agent,
@@ -101,19 +95,25 @@ class Permissions:
             size=size,
             task=self._titles[caller.session][1] if caller.session in self._titles else "",
             tags=self._tags(check),
+            command=check.command,
         )
 
     def allowing(self, caller: Caller, actions: Sequence[Action]) -> Callable[[WorkspacePath], bool | None]:
         """Whether policy allows all of these on a path; for many paths. None: `verdict` says."""
-        return allowing(self.policy, [self.request(caller, PermissionCheck(action, ROOT)) for action in actions])
+        acts = [self.request(caller, PermissionCheck(action, ROOT)) for action in actions]
+        return evaluation_of(self.policy).allowing(acts)
 
     def rules_for(self, caller: Caller, action: Action) -> int:
         """The same number for all callers that may do this on the same paths, for as long as the policy is the same."""
-        return applying(self.policy, self.request(caller, PermissionCheck(action, ROOT)))
+        return evaluation_of(self.policy).applying_to(self.request(caller, PermissionCheck(action, ROOT)))
 
     def profile(self, caller: Caller) -> Profile:
         """What the caller may take at once and in a day, and how its changes are treated."""
         return _profile(self.policy, caller.agent, caller.agent_class)
+
+    def answer_tokens(self, caller: Caller, asked: int) -> int:
+        """Of so many tokens as many as one answer to the caller may have."""
+        return min(asked, self.profile(caller).max_answer_tokens or asked)
 
     def _tags(self, check: PermissionCheck) -> tuple[str, ...]:
         """Also those that a file brings along which another program moved here, and the journal does not know yet."""
@@ -136,7 +136,7 @@ class Permissions:
 
     async def learn_task(self, session: SessionId) -> None:
         """Read the title of the task that a session works on, if policy asks for it."""
-        known = self._state.sessions.get(session) if asks_for_task(self.policy) else None
+        known = self._state.sessions.get(session) if evaluation_of(self.policy).asks_for_task else None
         task = known.task if known is not None else None
         if task is None:
             self._titles.pop(session, None)
@@ -223,7 +223,7 @@ class Permissions:
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""
-        return hidden_from_all(self.policy, path)
+        return evaluation_of(self.policy).hidden_from_all(path)
 
     def readable_to(self, agent: AgentName | None, *paths: WorkspacePath) -> bool:
         """The same of an agent that is not calling now; of nobody's work everything."""

@@ -30,13 +30,14 @@ from orchestrator.core.change import PermissionCheck
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.events.sessions import AgentClass
-from orchestrator.core.ids import AgentName, Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath, show
 from orchestrator.core.policy.advice import openings, warnings
-from orchestrator.core.policy.evaluate import considered
+from orchestrator.core.policy.evaluate import evaluation_of
 from orchestrator.core.policy.parse import check_policy
 from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
 from orchestrator.core.policy.simulate import TAGS, Simulation, sized_at
 from orchestrator.core.policy.tables import Problem, agent_problem
+from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.policy_files import STREAM, PolicyKeeper
@@ -113,13 +114,13 @@ class PolicyService:
         who, notes = self._asked_about(caller, params.agent)
         verdict = permissions.verdict(who, params.action, path, on_disk=True)
         request = permissions.request(who, PermissionCheck(params.action, path))
-        rules = considered(permissions.policy, request)
+        rules = evaluation_of(permissions.policy).considered(request)
         return Explanation(
             agent=params.agent or who.agent,
             agent_class=who.agent_class,
             action=params.action,
             path=path,
-            verdict="allow" if isinstance(verdict, Allow) else "deny" if isinstance(verdict, Deny) else "ask",
+            verdict=verdict.answer,
             rule=verdict.rule,
             reason="" if isinstance(verdict, Allow) else verdict.reason,
             profile=permissions.profile(who).name,

@@ -27,7 +27,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.engine.redaction import Redaction
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
-from orchestrator.ports.machine import Cache, Clock, Entropy, Estimate, NoCache, Parser, Step, TokenCounter, Workers
+from orchestrator.ports.machine import Cache, Clock, Entropy, Estimate, Parser, Step, TokenCounter, Workers
 from orchestrator.ports.workspace import Ignore, TextSweep, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -123,13 +123,13 @@ class Services:
         state: State,
         parser: Parser,
         workers: Workers,
+        cache: Cache,
         sweep: TextSweep | None = None,
         tokens: TokenCounter | None = None,
-        cache: Cache | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
-        self.parser, self.workers, self.cache = parser, workers, cache if cache is not None else NoCache()
+        self.parser, self.workers, self.cache = parser, workers, cache
         self.caches = Caches()
         self.caches.add("outlines", parser.outlines)
         self.caches.add("line indexes", self.cache)
@@ -141,7 +141,7 @@ class Services:
         self.permissions = Permissions(policy, state, workspace, self.notes, clock)
         self.limits = Limits(self.permissions, state, self.notes, clock)
         self.access = AccessGate(self.permissions, state, self.notes, clock)
-        self.redaction = Redaction(self.permissions, entropy.bytes(32))
+        self.redaction = Redaction(self.permissions, entropy.bytes(32), self.workers)
         self.contents = Contents(
             journal,
             state.encodings,

@@ -14,7 +14,8 @@ from orchestrator.api import session_operations as a
 from orchestrator.core.errors import CallerError, DiskFull, SessionUnknown, VersionUnknown, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.projections.sessions import Session, Sessions
 from orchestrator.engine.approver import ApproverGate
@@ -74,8 +75,9 @@ class SessionService:
             workspace=self._s.workspace.root,
             head=show(self._s.state.head),
             recent_reads=tuple(
-                _recent(path, seen, stale=path in stale_paths or self._s.state.registry.get(path) is None)
+                _recent(path, seen, newest, stale=path in stale_paths or self._s.state.registry.get(path) is None)
                 for path, seen in list(reversed(session.seen.items()))[:SHOWN]
+                if (newest := seen.newest) is not None
             ),
             pending=self._pending(caller),
             uncommitted_changes=tuple(
@@ -91,17 +93,7 @@ class SessionService:
             tasks=await self.tasks(session),
             leases=await self._leases.infos(leases, caller),
             stale=stale[:SHOWN],
-            budgets=tuple(
-                a.BudgetInfo(
-                    budget=item.budget,
-                    period=item.period,
-                    most=item.most,
-                    used=item.used,
-                    left=item.left,
-                    resets_at=item.resets_at,
-                )
-                for item in self._s.limits.budgets(caller)
-            ),
+            budgets=self._s.limits.budgets(caller),
         )
 
     async def tasks(self, session: Session) -> tuple[a.TaskInfo, ...]:
@@ -211,10 +203,9 @@ class SessionService:
         return session
 
 
-def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> a.RecentRead:
-    coverage = seen.versions[seen.newest] if seen.newest else None
-    lines = ", ".join(f"{span.start}-{span.end}" for span in coverage.ranges) if coverage else ""
-    return a.RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
+def _recent(path: WorkspacePath, seen: SeenFile, newest: Seq, *, stale: bool) -> a.RecentRead:
+    lines = ", ".join(f"{span.start}-{span.end}" for span in seen.versions[newest].ranges)
+    return a.RecentRead(path=path, version_id=show(newest), lines=lines, stale=stale)
 
 
 MOST_OWED = 10_000
@@ -232,6 +223,9 @@ class SessionLifecycle:
         self._begun: set[SessionId] = set()
         self._connected: dict[SessionId, SessionOpened] = {}
         """Of people who have not begun to work in the session: what will say that it opened."""
+        self._newest: dict[SessionId, SessionOpened] = {}
+        """Of sessions that have a connection or are held: how each opened last."""
+        self._held: set[SessionId] = set()
         self._log = logger("engine")
 
     async def close_left(self) -> None:
@@ -251,6 +245,9 @@ class SessionLifecycle:
             asserted=caller.asserted,
             client=escaped(client)[:200],
         )
+        before, self._newest[caller.session] = self._newest.get(caller.session), event
+        if caller.session in self._held and before == event:
+            return  # it never closed
         if not caller.is_person or caller.session not in self._begun:
             self._connected[caller.session] = event
         if not caller.is_person:
@@ -271,6 +268,11 @@ class SessionLifecycle:
         known = self._sessions.get(session) or self._connected.get(session)
         return known.agent if known is not None else None
 
+    def hold(self, caller: Caller) -> None:
+        """Keep a session open without a connection, until `closed` is called once more."""
+        self._held.add(caller.session)
+        self._connections[caller.session] += 1
+
     async def closed(self, caller: Caller) -> None:
         """Note that a session closed, if that was its last connection, and it had opened."""
         await self._gate.end_session(caller)
@@ -278,6 +280,8 @@ class SessionLifecycle:
         if self._connections[caller.session]:
             return
         del self._connections[caller.session]
+        self._newest.pop(caller.session, None)
+        self._held.discard(caller.session)
         self._noticer.forget(caller.session)
         if self._connected.pop(caller.session, None) is None:
             self._begun.discard(caller.session)

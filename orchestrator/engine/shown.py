@@ -8,26 +8,32 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
 
 import msgspec
+from anyio import to_thread
 
 from orchestrator.api.conflicts import ConflictInfo
 from orchestrator.api.journal_operations import ExportPage
 from orchestrator.api.results import ChangeAnswer, Result
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.files import AnswerShown, SeenLines
+from orchestrator.core.events.files import AnswerShown
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, WorkspacePath
 from orchestrator.core.text.answer_space import estimate_tokens
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.unified import plain_name
 from orchestrator.core.text.regions import merged, united
-from orchestrator.core.text.unified_diff import shown_files
+from orchestrator.core.text.unified_diff import ShownFile, shown_files
 from orchestrator.engine.caller import Call, Caller, HeldNote
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.sessions import SessionLifecycle
+
+T = TypeVar("T")
 
 MOST_NAMED = 100
 """Ids of one answer that its event names, and paths; `more` counts the others."""
@@ -137,16 +143,16 @@ class ShownAnswers:
 
         It is that if most of its lines are there, at their numbers; a long line that was cut is not.
         """
-        for file in shown_files(diff):
+        files = partial(list[ShownFile], shown_files(diff))
+        for file in await _beside(files, diff):
             for name, lines in ((file.old_name, file.old), (file.new_name, file.new)):
                 path = WorkspacePath(plain_name(name)[2:])
                 entry = self._s.state.registry.get(path)
                 document = await self._s.contents.kept_text(entry.digest) if entry is not None else None
                 if entry is None or document is None:
                     continue
-                there = [n for n, text in lines if document.lines[n - 1 : n] == (text,)]
-                if 2 * len(there) > len(lines):
-                    ranges = merged(tuple(LineRange(n, n) for n in there))
+                ranges = await _beside(partial(_ranges, document, lines), diff)
+                if ranges:
                     yield SeenLines(path=path, version=entry.version, ranges=ranges, total_lines=document.line_count)
                     break
 
@@ -162,6 +168,17 @@ class ShownAnswers:
                 continue
             ranges = (LineRange(1, document.line_count),) if document.line_count else ()
             yield SeenLines(path=path, version=row.seq, ranges=ranges, total_lines=document.line_count)
+
+
+async def _beside(work: Callable[[], T], diff: str) -> T:
+    """What is made of a diff; of a large one beside the event loop."""
+    return await to_thread.run_sync(work) if len(diff) > OFF_LOOP_BYTES else work()
+
+
+def _ranges(document: Document, lines: Sequence[tuple[int, str]]) -> tuple[LineRange, ...]:
+    """Which of these lines a text has at their numbers; none unless it has most."""
+    there = [n for n, text in lines if document.lines[n - 1 : n] == (text,)]
+    return merged(tuple(LineRange(n, n) for n in there)) if 2 * len(there) > len(lines) else ()
 
 
 def _key(caller: Caller, call: Call, event: AnswerShown) -> tuple[str, ...]:

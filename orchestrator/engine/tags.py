@@ -11,15 +11,15 @@ from orchestrator.core.policy.rules import Allow
 from orchestrator.core.text.answer_space import json_size
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import regular
+from orchestrator.engine.external.observer import Observer, regular
 from orchestrator.engine.services import Services
 
 
 class TagService:
     """Sets tags. Those that policy goes by are set by who has the approver code, as a change of the policy is."""
 
-    def __init__(self, services: Services, gate: ApproverGate) -> None:
-        self._s, self._gate = services, gate
+    def __init__(self, services: Services, observer: Observer, gate: ApproverGate) -> None:
+        self._s, self._observer, self._gate = services, observer, gate
 
     async def tag_file(self, caller: Caller, call: Call, params: t.TagFile) -> t.TaggedFile:
         path = self._s.paths.file(params.path)
@@ -27,8 +27,9 @@ class TagService:
         for tag in params.tags:
             if problem := tag_problem(tag):
                 raise ParameterInvalid("tags", problem)
+        stat = self._s.workspace.stat(path)
         if not self._s.state.tags.of(path):  # they can be taken off, and more be set, where a file was
-            regular(path, self._s.workspace.stat(path))
+            regular(path, stat)
         self._check_writer(caller, path)
         if policed := sorted(self._s.permissions.policy.tags.intersection(params.tags)):
             await self._check_approver(caller, params.approver, policed)
@@ -37,6 +38,9 @@ class TagService:
         changed = tuple(tag for tag in named if (tag in known) == params.remove)
         if not params.remove and len(known) + len(changed) > MOST_TAGS:
             raise ParameterInvalid("tags", f"{escaped(path)} would have more than {MOST_TAGS} tags")
+        if changed and stat is not None:  # so that the file is known again where it is moved
+            async with self._s.locks.hold((path,)):
+                await self._observer.refresh(path, content=False)
         if changed:
             event = FileTagged(path=path, **{"removed" if params.remove else "added": changed})
             await self._s.notes.append(caller.origin(call), (f"tags:{path}", event))

@@ -98,12 +98,14 @@ class EventFilter(msgspec.Struct, frozen=True):
     until: int | None = None  # inclusive
     since_at: int | None = None  # ms, inclusive as `until_at`; times may jump, so they never end a walk
     until_at: int | None = None
+    client_call_id: str | None = None
     mentions: tuple[Mention, ...] = ()  # all of them must fit
 
     @property
     def looks_inside(self) -> bool:
         """Whether no index leads to what fits: a walk may pass many events to find few."""
-        return self.since_at is not None or self.until_at is not None or bool(self.mentions)
+        asked = (self.since_at, self.until_at, self.client_call_id)
+        return any(part is not None for part in asked) or bool(self.mentions)
 
 
 EVERYTHING = EventFilter()

@@ -127,21 +127,3 @@ class Cache(Protocol):
 
     def clear(self) -> None:
         """Forget all of them."""
-
-
-class NoCache:
-    """Forgets at once."""
-
-    def get(self, name: str) -> bytes | None:
-        return None
-
-    def put(self, name: str, data: bytes) -> None:
-        return
-
-    def __len__(self) -> int:
-        return 0
-
-    held_bytes = 0
-
-    def clear(self) -> None:
-        return

@@ -24,12 +24,3 @@ class SummaryPlugins(Protocol):
 
     async def summarize(self, path: WorkspacePath, text: str, max_tokens: int) -> PluginSummary:
         """The first summary that one has, within the time that the operator gives each; nothing waits for a thread."""
-
-
-class NoSummaries:
-    """Without plugins."""
-
-    summarizers: tuple[str, ...] = ()
-
-    async def summarize(self, path: WorkspacePath, text: str, max_tokens: int) -> PluginSummary:
-        return PluginSummary()

@@ -11,18 +11,16 @@ from orchestrator.core.change import DirectoryChange
 from orchestrator.core.content import Signature
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.name_index import NameKind
 
 T = TypeVar("T")
 
 
-class FileStat(msgspec.Struct, frozen=True):
+class FileStat(msgspec.Struct, frozen=True, gc=False):
     """What the kernel says of a path, without following a link."""
 
     kind: Literal["file", "directory", "symlink", "other"]
     signature: Signature
     mode: int  # permission bits, incl. setuid, setgid, sticky
-    nlink: int
     uid: int
     target: str | None = None  # of a symlink, escaped
     device: int = 0
@@ -160,7 +158,7 @@ class AtomicWrite(Protocol):
         """Close every handle, and so end the lease; what is on disk stays as it is. Safe at any point."""
 
 
-class Scanned(msgspec.Struct, frozen=True, array_like=True):
+class Scanned(msgspec.Struct, frozen=True, gc=False):
     """One file that the scan met."""
 
     path: WorkspacePath
@@ -169,11 +167,15 @@ class Scanned(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ScanResult(msgspec.Struct, frozen=True):
-    """The tree as it is: files in path order; how many names were left out though nothing ignores them, by reason."""
+    """The tree as it is."""
 
-    files: tuple[Scanned, ...]
-    skipped: dict[str, int]
-    others: tuple[tuple[str, NameKind], ...] = ()  # the names of what is no file, in no order
+    files: tuple[Scanned, ...]  # those that were not known, in path order
+    skipped: dict[str, int]  # how many names were left out though nothing ignores them, by reason
+    lines: list[str]  # all names, as a `NameIndex` holds them, in order
+
+
+Known = Callable[[WorkspacePath, Signature, int], bool]
+"""Whether a file is as it was, with this signature and mode, so that nobody need look at it."""
 
 
 class Workspace(Protocol):
@@ -195,8 +197,11 @@ class Workspace(Protocol):
     def stats(self, paths: Sequence[WorkspacePath]) -> list[FileStat | None]:
         """Of each; None where it can't be had. Those of one directory are best beside one another."""
 
-    def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
-        """The whole content. Raises FileTooLarge over `most` bytes, ChangedWhileRead."""
+    def read(self, path: WorkspacePath, *, most: int, growing: bool = False) -> FileBytes:
+        """The whole content; with `growing`, of a file that only grows meanwhile, as it was when it was opened.
+
+        Raises FileTooLarge over `most` bytes, ChangedWhileRead.
+        """
 
     def hash(self, path: WorkspacePath, *, most: int) -> tuple[Digest, FileStat]:
         """The digest of a file, which is read piece by piece, and its stat meanwhile. Raises as `read`."""
@@ -236,8 +241,8 @@ class Workspace(Protocol):
     def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:
         """Remove a directory and those below it, where nothing is left in them but each other; else it alone."""
 
-    def scan(self) -> ScanResult:
-        """Every file that is not ignored."""
+    def scan(self, known: Known = lambda path, signature, mode: False) -> ScanResult:
+        """Every name that is not ignored."""
 
     def close(self) -> None: ...
 

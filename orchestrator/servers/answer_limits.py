@@ -14,35 +14,9 @@ from orchestrator.api.session_operations import SessionInfo
 from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
 from orchestrator.engine.paths import quoted
 
-UNKNOWN_BYTES = 12_000
-"""For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
-
-DROP_IN_BYTES = 400_000
-"""For such clients of a toolset that stands in for another server, from which they took whole files."""
-
-LEAST_BYTES = 4_000
-"""The least that `--max-answer-bytes` may be: the frame of an answer takes some of it."""
-
-CAPS: dict[str, AnswerSpace] = {
-    "claude-code": AnswerSpace(bytes=48_000),
-    "codex-mcp-client": AnswerSpace(bytes=11_500),
-    "gemini-cli-mcp-client": AnswerSpace(bytes=38_000),
-    "opencode": AnswerSpace(bytes=48_000, lines=1_900),
-}
-"""By the name that a client gives itself. Measured: Claude Code 2.1.316 (50,000 characters), Codex CLI 0.169.0,
-Gemini CLI 0.61.0 (40,000 characters), opencode 1.18.33 (51,200 bytes or 2,000 lines)."""
-
 _ENCODER = msgspec.json.Encoder()
 _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
-
-
-def room_for(name: str, asked: int | None, *, typed: bool = False, unknown: int = UNKNOWN_BYTES) -> AnswerSpace:
-    """The room of an answer to a client; `asked` is what the transport was started with."""
-    room = CAPS.get(name, AnswerSpace(bytes=unknown))
-    if asked is not None:
-        room = AnswerSpace(bytes=max(asked, LEAST_BYTES))
-    return AnswerSpace(room.bytes, room.lines, typed)
 
 
 def json_within(result: r.Result | None, plain: dict[str, Any], room: AnswerSpace) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pwd
 import re
+from collections.abc import Callable
 from itertools import count
 
 from orchestrator.api.framing import Preamble
@@ -27,18 +28,35 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 
 
 class Authenticator:
-    """Knows the identities; lets a name without a token in only for the daemon's own uid."""
+    """Knows the identities; lets a name without a token in only for the daemon's own uid.
+
+    `is_command`: whether a process belongs to a command that an agent runs. None is let in: it would be a person.
+    """
 
     def __init__(
-        self, notes: Notes, state: State, entropy: Entropy, clock: Clock, lifecycle: SessionLifecycle, *, uid: int
+        self,
+        notes: Notes,
+        state: State,
+        entropy: Entropy,
+        clock: Clock,
+        lifecycle: SessionLifecycle,
+        *,
+        uid: int,
+        is_command: Callable[[int], bool] = lambda pid: False,
     ) -> None:
         self._notes, self._state, self._entropy, self._clock, self._uid = notes, state, entropy, clock, uid
+        self._is_command = is_command
         self._connections = count(1)
         self._lifecycle = lifecycle
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
     async def authenticate(self, preamble: Preamble, peer_uid: int, pid: int = 0) -> Caller:
         """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown."""
+        if self._is_command(pid):
+            raise Unauthorised(
+                "a command that an agent runs can't call the daemon",
+                hint="Make this call yourself, without run_command.",
+            )
         hashed = None
         if preamble.token is not None:
             hashed = hashlib.sha256(preamble.token.strip().encode("utf-8", "surrogatepass")).hexdigest()

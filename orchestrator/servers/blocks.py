@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import singledispatch
 from itertools import groupby
 
@@ -17,6 +16,7 @@ from orchestrator.api.results import Notice
 from orchestrator.api.session_operations import notice_text
 from orchestrator.api.structure import Overview, overview_head, overview_rows
 from orchestrator.core.errors import escaped, plural
+from orchestrator.core.ids import to_the_second
 
 
 def text_block(result: r.Result) -> str | None:
@@ -229,7 +229,7 @@ def _history(result: r.History) -> str:
     for version in result.versions:
         more = f" and {version.more_reverts} more" if version.more_reverts else ""
         parts = (
-            *(version.version_id, _when(version.at), _author(version), version.operation or version.kind),
+            *(version.version_id, to_the_second(version.at), _author(version), version.operation or version.kind),
             "(removed)" if version.removed else "",
             _named("change", version.change),
             _named("reverts", " ".join(version.reverts)) + more,
@@ -249,7 +249,7 @@ def _blamed(result: BlameAnswer) -> str:
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
     for part in result.ranges:
         parts = (
-            *(f"{part.start}-{part.end}", part.version, _when(part.at), _author(part)),
+            *(f"{part.start}-{part.end}", part.version, to_the_second(part.at), _author(part)),
             "unknown: that content was not kept" if part.kind == "unknown" else part.operation or part.kind,
             *(_named(name, getattr(part, name)) for name in ("change", "task", "session")),
             _named("approved by", part.approver),
@@ -278,10 +278,6 @@ def _in_line(call: str | None) -> str:
 
 def _cursor(cursor: str | None) -> str:
     return _more(f"the same call with cursor={cursor!r}" if cursor else None)
-
-
-def _when(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def notices_block(notices: Sequence[Notice]) -> str:

@@ -20,7 +20,6 @@ from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError
 from orchestrator.core.system_errors import leaves, refusal_in
 from orchestrator.core.text.answer_space import PROGRAM, UNBOUNDED, AnswerSpace
 from orchestrator.engine.caller import Call, Caller, Fits, HeldNote
-from orchestrator.engine.changes.elicitations import Elicitations
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.machine import OWNER
@@ -49,6 +48,7 @@ class Dispatcher:
         self._engine = engine
         self._scheduler = CallScheduler(engine.ticks_us)
         self._heavy = CallScheduler(engine.ticks_us, HEAVY)
+        self.limits, self.elicitations, self.root = engine.limits, engine.elicitations, engine.root
         self.connections: WeakSet[OpenCalls] = WeakSet()
         self._log = logger("servers")
 
@@ -79,49 +79,32 @@ class Dispatcher:
         while busy := [calls for calls in self.connections if calls]:
             await busy[0].none()
 
-    async def refuse(self, caller: Caller, name: str, error: OrchestratorError) -> None:
+    async def refuse(self, caller: Caller, name: str, error: OrchestratorError, call_id: str | None = None) -> None:
         """Note a refusal that a transport gave by itself."""
         turn = await self._scheduler.begin(caller.agent)
         try:
-            await self._engine.calls.refuse(caller, name, error)
+            await self._engine.calls.refuse(caller, name, error, client_call_id=call_id)
         finally:
             self._scheduler.end(turn)
 
     async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
         """One call to one reply line; `lines`, where it will go."""
+        encoded = list[bytes]()
+
+        def fits(result: Any) -> None:
+            encoded.append(_ENCODER.encode(result))
+            _check(request.method, encoded[0])
+
         try:
-            result, notices = await self.respond(caller, request, lines, self.room(caller, PROGRAM))
+            _, notices = await self.respond(caller, request, lines, self.limits.room(caller, PROGRAM), fits=fits)
+            reply = Reply(id=request.id, result=msgspec.Raw(encoded[0]), notices=notices or msgspec.UNSET)
+            line = _ENCODER.encode(reply) + b"\n"
+            _check(request.method, line)
         except OrchestratorError as error:
+            if not error.journalled:  # it is too large with its notices
+                await self.refuse(caller, request.method, error)
             return self.failed(request.id, error)
-        reply = Reply(id=request.id, result=result, notices=notices or msgspec.UNSET)
-        line = _ENCODER.encode(reply) + b"\n"
-        if len(line) > MAX_REPLY_BYTES:
-            too_large = AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES)
-            await self.refuse(caller, request.method, too_large)
-            return self.failed(request.id, too_large)
         return line
-
-    def room(self, caller: Caller, room: AnswerSpace) -> AnswerSpace:
-        """The room of an answer to a caller, where its client gives it so much."""
-        return self._engine.limits.room(caller, room)
-
-    @property
-    def elicitations(self) -> Elicitations:
-        """What is put to people before agents' clients."""
-        return self._engine.elicitations
-
-    def switched_off(self, caller: Caller) -> frozenset[str]:
-        """The tools that the caller does not have, by policy."""
-        return self._engine.limits.switched_off(caller)
-
-    def check_switched_on(self, caller: Caller, tool: str) -> None:
-        """For a tool that is no operation. Raises ToolSwitchedOff."""
-        self._engine.limits.check_switched_on(caller, tool)
-
-    @property
-    def root(self) -> str:
-        """The workspace's own path."""
-        return self._engine.root
 
     def parts(self, caller: Caller, room: AnswerSpace) -> tuple[AnswerSpace, AnswerSpace, bool]:
         """Of an answer, the part for what was asked and the one for notices; and whether any are due."""
@@ -147,6 +130,8 @@ class Dispatcher:
         room: AnswerSpace = UNBOUNDED,
         held: list[HeldNote] | None = None,
         fits: Fits | None = None,
+        *,
+        unescaped: bool = False,
     ) -> tuple[Any, tuple[Notice, ...]]:
         """The result of a call and the notices for its session, when it is the agent's turn; a refusal has `notices`.
 
@@ -157,16 +142,17 @@ class Dispatcher:
         known = BY_NAME.get(request.method)
         async with _forgotten(), self._turn(caller, request, lines):
             if held is not None or (known is not None and known.operator_only):
-                return await self.run(caller, request, room, held, fits), ()
+                return await self.run(caller, request, room, held, fits, unescaped=unescaped), ()
             own, most, due = self.parts(caller, room)
             try:
-                result = await self.run(caller, request, own, fits=fits)
+                result = await self.run(caller, request, own, fits=fits, unescaped=unescaped)
             except Unauthorised:
                 raise  # and is told of nothing
             except OrchestratorError as error:
                 error.notices = await self._due(caller, request.method, most)
                 raise
-            return result, await self._due(caller, request.method, most) if due else ()
+            quiet = known is not None and known.quiet
+            return result, await self._due(caller, request.method, most) if due and not quiet else ()
 
     @asynccontextmanager
     async def _turn(self, caller: Caller, request: Request, lines: LineStream | None) -> AsyncIterator[None]:
@@ -202,8 +188,13 @@ class Dispatcher:
         room: AnswerSpace = UNBOUNDED,
         held: list[HeldNote] | None = None,
         fits: Fits | None = None,
+        *,
+        unescaped: bool = False,
     ) -> Any:
-        """Read and call. Raises OrchestratorError only, and what it raises is in the journal."""
+        """Read and call; `unescaped`: its client decodes escapes.
+
+        Raises OrchestratorError only, and what it raises is in the journal.
+        """
         name, call = request.method, None
         started_us = self._engine.ticks_us()
         try:
@@ -212,15 +203,17 @@ class Dispatcher:
             call = Call(
                 operation=operation,
                 params=parsed,
+                size=len(memoryview(request.params)),
                 client_call_id=request.call_id,
                 started_us=started_us,
                 room=room,
+                unescaped=unescaped,
                 held=held if fits is None or operation.writes else [],
                 fits=fits,
             )
             return await self._engine.calls.answer(caller, call)
         except Exception as error:  # noqa: BLE001  # it is raised again, as what callers know
-            raise await self._failure(caller, name, error, call) from error.__cause__
+            raise await self._failure(caller, name, error, call, request.call_id) from error.__cause__
 
     async def _due(self, caller: Caller, name: str, room: AnswerSpace) -> tuple[Notice, ...]:
         """The notices of an answer. Raises as `run`."""
@@ -230,7 +223,7 @@ class Dispatcher:
             raise await self._failure(caller, name, error) from error.__cause__
 
     async def _failure(
-        self, caller: Caller, name: str, error: Exception, call: Call | None = None
+        self, caller: Caller, name: str, error: Exception, call: Call | None = None, call_id: str | None = None
     ) -> OrchestratorError:
         """As it is answered, and noted by now; what nobody foresaw is `internal`."""
         failure = refusal_in(error, f"{name} was not carried out")
@@ -241,7 +234,7 @@ class Dispatcher:
                 hint="Nothing is lost; the daemon's log has the trace. Please report it.",
             )
         if not failure.journalled:
-            await self._engine.calls.refuse(caller, name, failure, call)
+            await self._engine.calls.refuse(caller, name, failure, call, call_id)
         return failure
 
     @staticmethod
@@ -250,6 +243,12 @@ class Dispatcher:
         failure = RpcError(message=error.message, data=refusal(error))
         reply = Reply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"
+
+
+def _check(name: str, reply: bytes) -> None:
+    """Raises AnswerTooLarge."""
+    if len(reply) > MAX_REPLY_BYTES:
+        raise AnswerTooLarge(name, size=len(reply), most=MAX_REPLY_BYTES)
 
 
 @asynccontextmanager

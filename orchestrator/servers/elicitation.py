@@ -24,7 +24,8 @@ from orchestrator.api.operations import AWAIT_CHANGE, BY_NAME
 from orchestrator.api.results import ChangeAnswer, Notice
 from orchestrator.core.errors import ApprovalRequired, Denied, OrchestratorError
 from orchestrator.core.events.conflicts import ElicitationAction
-from orchestrator.core.ids import Seq, parse_seq, show
+from orchestrator.core.ids import Seq, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.elicitations import Question, person_before
 from orchestrator.servers.dispatch import Dispatcher

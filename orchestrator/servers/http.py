@@ -50,6 +50,14 @@ STRANGER_CALLS = 300, 5.0
 
 MOST_BUCKETS = 1000
 _CLIENT = "orchestrator.client"
+_STATUS: Mapping[type[e.OrchestratorError], int] = {
+    e.Unauthorised: 401,
+    e.RateLimited: 429,
+    e.FrameTooLarge: 413,
+    e.SessionUnknown: 404,
+    e.CallerError: 400,
+    e.OrchestratorError: 503,
+}
 _ONCE = (b"host", b"origin", b"authorization", SESSION_HEADER.encode())
 
 Scope = MutableMapping[str, Any]
@@ -275,23 +283,13 @@ def _again(body: bytes, receive: Receive, goes_on_s: float) -> Receive:
 async def _refuse(error: e.OrchestratorError, send: Send) -> None:
     """Answer with a status, and a body as a refused call has it; the connection ends."""
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store"), (b"connection", b"close")]
-    match error:
-        case e.HttpRefused(status=status):
-            pass
-        case e.Unauthorised():
-            status = 401
-            headers.append((b"www-authenticate", b'Bearer realm="orchestrator"'))
-        case e.RateLimited(wait_s=wait_s):
-            status = 429
-            headers.append((b"retry-after", str(math.ceil(wait_s)).encode()))
-        case e.FrameTooLarge():
-            status = 413
-        case e.SessionUnknown():
-            status = 404
-        case e.CallerError():
-            status = 400
-        case _:
-            status = 503
+    status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+    if isinstance(error, e.HttpRefused):
+        status = error.status
+    if isinstance(error, e.Unauthorised):
+        headers.append((b"www-authenticate", b'Bearer realm="orchestrator"'))
+    if isinstance(error, e.RateLimited):
+        headers.append((b"retry-after", str(math.ceil(error.wait_s)).encode()))
     body = Dispatcher.failed(None, error)
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -25,8 +25,10 @@ from orchestrator.api.toolsets import Toolset
 from orchestrator.core.errors import AnswerTooLarge, OrchestratorError, UnknownOperation
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
 from orchestrator.engine.caller import Caller
-from orchestrator.servers.answer_limits import DROP_IN_BYTES, UNKNOWN_BYTES, json_within, room_for
+from orchestrator.servers.answer_limits import json_within
 from orchestrator.servers.blocks import fenced, notices_block, text_block
+from orchestrator.servers.callable_hints import callable_hint, names_with
+from orchestrator.servers.client_profiles import profile_of
 from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.elicitation import Elicitor
 from orchestrator.servers.mcp_lines import LineTransport
@@ -124,7 +126,7 @@ class McpHandlers:
         )
 
     def _briefs(self, client: McpClient) -> bool:
-        return GET_BRIEFING.name not in self._dispatcher.switched_off(client.caller)
+        return GET_BRIEFING.name not in self._dispatcher.limits.switched_off(client.caller)
 
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -132,7 +134,7 @@ class McpHandlers:
         client = self._client_of(context)
         caller, preamble = client.caller, client.preamble
         offered = tools(preamble.toolset, structured=preamble.structured, reviewer=_reviews(caller))
-        off = self._dispatcher.switched_off(caller)
+        off = self._dispatcher.limits.switched_off(caller)
         if preamble.toolset in DROP_IN:
             off = DROP_IN[preamble.toolset].off(off)
         return types.ListToolsResult(tools=[tool for tool in offered if tool.name not in off])
@@ -141,23 +143,27 @@ class McpHandlers:
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         name, client = params.name, self._client_of(context)
-        caller, preamble = client.caller, client.preamble
-        room = self._dispatcher.room(caller, _room(context, preamble))
-        if preamble.toolset in DROP_IN:
+        caller, preamble, profile = client.caller, client.preamble, profile_of(context)
+        drop_in = preamble.toolset in DROP_IN
+        room = profile.room_for(preamble.max_answer_bytes, typed=preamble.structured, drop_in=drop_in)
+        room = self._dispatcher.limits.room(caller, room)
+        if drop_in:
             return await self._translator.call(
                 params,
                 caller,
                 preamble,
                 room=room,
+                unescaped=profile.unescapes,
                 call_id=_call_id(context),
                 lines=client.lines,
                 ask=lambda request, plain: self._elicitor.answer(context, params, caller, request, plain, client.gone),
             )
         most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         own, _, _ = self._dispatcher.parts(caller, room)
+        form = partial(_answered, most=most, structured=preamble.structured, text_only=profile.text_only)
 
         def fits(result: Any) -> None:
-            _check(name, _answered(result, (), own, most, structured=preamble.structured), own)
+            _check(name, form(result, (), own), own)
 
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
@@ -165,20 +171,28 @@ class McpHandlers:
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
             most_room = room.at_most(most)
-            respond = partial(self._dispatcher.respond, caller, lines=client.lines, room=most_room, fits=fits)
+            respond = partial(
+                self._dispatcher.respond,
+                caller,
+                lines=client.lines,
+                room=most_room,
+                fits=fits,
+                unescaped=profile.unescapes,
+            )
             answered = await self._elicitor.answer(context, params, caller, request, respond, client.gone)
         except OrchestratorError as error:
             if not error.journalled:
-                await self._dispatcher.refuse(caller, name, error)
+                await self._dispatcher.refuse(caller, name, error, _call_id(context))
+            error.hint = callable_hint(error.hint, names_with(_offered(preamble.toolset, reviewer=_reviews(caller))))
             return _refused(error, room)
         if isinstance(answered, types.InputRequiredResult):
             return answered
         answer, notices = answered
-        result = _answered(answer, notices, room, most, structured=preamble.structured)
+        result = form(answer, notices, room)
         try:
             _check(name, result, room)
         except AnswerTooLarge as error:  # with its notices
-            await self._dispatcher.refuse(caller, name, error)
+            await self._dispatcher.refuse(caller, name, error, _call_id(context))
             return _refused(error, room)
         return result
 
@@ -200,16 +214,8 @@ def _offered(name: Toolset, *, reviewer: bool) -> frozenset[str]:
     return frozenset(operation.name for operation in operations_of(name, reviewer=reviewer))
 
 
-def _room(context: ServerRequestContext[Any], preamble: Preamble) -> AnswerSpace:
-    """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
-    client = context.session.client_params
-    name = client.client_info.name if client is not None and client.client_info is not None else ""
-    unknown = DROP_IN_BYTES if preamble.toolset in DROP_IN else UNKNOWN_BYTES
-    return room_for(name, preamble.max_answer_bytes, typed=preamble.structured, unknown=unknown)
-
-
 def _answered(
-    result: Any, notices: tuple[Notice, ...], room: AnswerSpace, most: int, *, structured: bool
+    result: Any, notices: tuple[Notice, ...], room: AnswerSpace, *, most: int, structured: bool, text_only: bool
 ) -> types.CallToolResult:
     text = text_block(result)
     if text is not None and notices:
@@ -230,7 +236,8 @@ def _answered(
         return types.CallToolResult(content=[types.TextContent(text=text), *images], structured_content=whole)
     if isinstance(result, Conflicts) and not room.holds(_text(whole), *blocks):
         blocks = []  # what they show is in the JSON, too
-    return _result(bare, plain, blocks, notices, room, most)
+    answer = _result(bare, plain, blocks, notices, room, most)
+    return answer.model_copy(update={"structured_content": None}) if text_only and not structured else answer
 
 
 def _refused(error: OrchestratorError, room: AnswerSpace) -> types.CallToolResult:

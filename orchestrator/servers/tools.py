@@ -16,6 +16,7 @@ from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import toolset
 from orchestrator.api.parameters import OPERATOR_ONLY
 from orchestrator.api.toolsets import Toolset
+from orchestrator.servers.client_profiles import TOOL_META
 from orchestrator.servers.toolsets.drop_in import DROP_IN
 from orchestrator.servers.toolsets.tool import Tool
 
@@ -60,6 +61,7 @@ def _stand_in(tool: Tool) -> types.Tool:
         description=tool.summary,
         input_schema=input_schema(tool.struct),
         output_schema=tool.output_schema,
+        _meta=None if tool.writes else TOOL_META,
         annotations=types.ToolAnnotations(
             read_only_hint=not tool.writes,
             destructive_hint=tool.destructive if tool.writes else None,

@@ -9,24 +9,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from orchestrator.core.errors import (
-    AccessRefused,
-    ChangedWhileRead,
-    CrossDevice,
-    FileBusy,
-    FileExists,
-    FileNotFound,
-    IoFailed,
-    NotADirectory,
-    NotAFile,
-    NotARegularFile,
-    OrchestratorError,
-    OutsideWorkspace,
-    PathError,
-    PathTooLong,
-    SymlinkRefused,
-    escaped,
-)
+from orchestrator.core import errors as e
+from orchestrator.core.errors import escaped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.workspace.disk import Disk, identity_of, kind_of
@@ -59,10 +43,9 @@ class Confinement:
 
     def hides(self, found: os.stat_result) -> bool:
         """Whether this is one of the daemon's own."""
-        identity = identity_of(found)
-        if identity in self._hidden:
+        if self._hidden and identity_of(found) in self._hidden:
             return True
-        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._own.holds(identity)
+        return found.st_nlink > 1 and stat.S_ISREG(found.st_mode) and self._own.holds(identity_of(found))
 
     # --- directories ------------------------------------------------------------------
 
@@ -79,8 +62,11 @@ class Confinement:
     @contextmanager
     def directory(self, path: WorkspacePath) -> Iterator[int]:
         """The handle of a directory, open for as long as the block runs."""
-        with self._held(self.open_directory(path)) as handle:
+        handle = self.open_directory(path)
+        try:
             yield handle
+        finally:
+            self.disk.close(handle)
 
     @contextmanager
     def _held(self, handle: int) -> Iterator[int]:
@@ -96,31 +82,33 @@ class Confinement:
 
     def open_directory(self, path: WorkspacePath, *, asked: WorkspacePath | None = None) -> int:
         """A directory's handle, which can be synced; the caller closes it."""
-        with translated(asked or path):
-            handle = self.disk.open_beneath(self.root, path, DIRECTORY)
+        asked = asked or path
         try:
-            with translated(asked or path):
-                self._check_above(handle, asked or path)
-        except BaseException:
-            self.disk.close(handle)
-            raise
+            handle = self.disk.open_beneath(self.root, path, DIRECTORY)
+        except OSError as error:
+            raise refusal(asked, error) from error
+        if self._hidden:
+            try:
+                with translated(asked):
+                    self._check_above(handle, asked)
+            except BaseException:
+                self.disk.close(handle)
+                raise
         return handle
 
     def _check_above(self, handle: int, asked: WorkspacePath) -> None:
         """What was opened, and each directory from there up to the root, is not the daemon's own."""
-        if not self._hidden:
-            return
         identity, upward = identity_of(self.disk.stat(handle)), ".."
         for _ in range(MOST_ABOVE):
             if identity in self._hidden:
-                raise FileNotFound(asked, NOTHING)
+                raise e.FileNotFound(asked, NOTHING)
             if identity == self._root_identity:
                 return
             above = identity_of(self.disk.stat_at(handle, upward))
             if above == identity:
                 break
             identity, upward = above, upward + "/.."
-        raise OutsideWorkspace(asked, "a directory in it was moved out of the workspace in the meantime")
+        raise e.OutsideWorkspace(asked, "a directory in it was moved out of the workspace in the meantime")
 
     # --- files ------------------------------------------------------------------------
 
@@ -180,20 +168,20 @@ class Confinement:
             if identity_of(opened) == identity_of(found):
                 return handle, opened
             self.disk.close(handle)
-        raise ChangedWhileRead(path, "other programs keep replacing it")
+        raise e.ChangedWhileRead(path, "other programs keep replacing it")
 
     def _require_regular(self, found: os.stat_result, path: WorkspacePath) -> None:
         kind = kind_of(found)
         if kind == "symlink":
-            raise SymlinkRefused(path, "it is a symbolic link")
+            raise e.SymlinkRefused(path, "it is a symbolic link")
         if kind == "directory":
-            raise NotAFile(path, "it is a directory", hint="Use list_files.")
+            raise e.NotAFile(path, "it is a directory", hint="Use list_files.")
         if kind != "file":
-            raise NotARegularFile(path, "it is a device, socket or pipe")
+            raise e.NotARegularFile(path, "it is a device, socket or pipe")
         if self.hides(found):
-            raise FileNotFound(path, NOTHING)
+            raise e.FileNotFound(path, NOTHING)
         if found.st_dev != self.device:
-            raise CrossDevice(path, "it lies on another file system")
+            raise e.CrossDevice(path, "it lies on another file system")
 
     # --- contents ---------------------------------------------------------------------
 
@@ -205,7 +193,7 @@ class Confinement:
 
     def holds(self, directory: int, name: str, expected: Digest | None, path: WorkspacePath) -> bool:
         """Whether a regular file with this content has the name. Raises what keeps it from being read, save absence."""
-        with suppress(FileNotFound, ChangedWhileRead), self.regular(directory, name, path) as (handle, _):
+        with suppress(e.FileNotFound, e.ChangedWhileRead), self.regular(directory, name, path) as (handle, _):
             return digest_from(self.disk, handle) == expected
         return False
 
@@ -242,7 +230,7 @@ class Confinement:
         except OSError as error:
             if error.errno != errno.EAGAIN:
                 raise
-            raise FileBusy(path, "another program holds it open for writing") from error
+            raise e.FileBusy(path, "another program holds it open for writing") from error
 
 
 class UnexpectedContent(Exception):
@@ -254,9 +242,9 @@ def absent() -> Iterator[None]:
     """Leaves the block where a path does not lead to what was asked for; a disk that fails is no absence."""
     try:
         yield
-    except IoFailed:
+    except e.IoFailed:
         raise
-    except PathError:
+    except e.PathError:
         return
 
 
@@ -290,28 +278,28 @@ def translated(path: WorkspacePath) -> Iterator[None]:
         raise refusal(path, error) from error
 
 
-_REFUSALS: dict[int, tuple[type[PathError], str]] = {
-    errno.ENOENT: (FileNotFound, NOTHING),
-    errno.ELOOP: (SymlinkRefused, "it, or a directory in it, is a symbolic link"),
-    errno.EXDEV: (CrossDevice, "a directory in it lies on another file system"),
-    errno.ENOTDIR: (NotADirectory, "a name in it is a file, where a directory is needed"),
-    errno.EEXIST: (FileExists, "this name is taken"),
-    errno.EISDIR: (NotAFile, "it is a directory"),
-    errno.ENXIO: (NotARegularFile, "it is a device, socket or pipe"),
-    errno.ENODEV: (NotARegularFile, "it is a device, socket or pipe"),
-    errno.ENAMETOOLONG: (PathTooLong, "a name in it is too long for the file system"),
-    errno.EIO: (IoFailed, f"the disk failed: {os.strerror(errno.EIO)}"),
-    errno.EAGAIN: (ChangedWhileRead, "other programs keep moving it"),
+_REFUSALS: dict[int, tuple[type[e.PathError], str]] = {
+    errno.ENOENT: (e.FileNotFound, NOTHING),
+    errno.ELOOP: (e.SymlinkRefused, "it, or a directory in it, is a symbolic link"),
+    errno.EXDEV: (e.CrossDevice, "a directory in it lies on another file system"),
+    errno.ENOTDIR: (e.NotADirectory, "a name in it is a file, where a directory is needed"),
+    errno.EEXIST: (e.FileExists, "this name is taken"),
+    errno.EISDIR: (e.NotAFile, "it is a directory"),
+    errno.ENXIO: (e.NotARegularFile, "it is a device, socket or pipe"),
+    errno.ENODEV: (e.NotARegularFile, "it is a device, socket or pipe"),
+    errno.ENAMETOOLONG: (e.PathTooLong, "a name in it is too long for the file system"),
+    errno.EIO: (e.IoFailed, f"the disk failed: {os.strerror(errno.EIO)}"),
+    errno.EAGAIN: (e.ChangedWhileRead, "other programs keep moving it"),
 }
 
 
-def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
+def refusal(path: WorkspacePath, error: OSError) -> e.OrchestratorError:
     """What an error of the kernel means for the caller."""
     trouble = system_trouble(error, f"{escaped(path)} can't be reached; nothing was changed")
     if trouble is not None:
         return trouble
     if error.errno == errno.EXDEV and (path.startswith("/") or ".." in path.split("/")):
-        return OutsideWorkspace(path, "it leads out of the workspace")
-    other = AccessRefused, f"the operating system refuses: {error.strerror}"
+        return e.OutsideWorkspace(path, "it leads out of the workspace")
+    other = e.AccessRefused, f"the operating system refuses: {error.strerror}"
     refused, why = _REFUSALS.get(error.errno or 0, other)
     return refused(path, why)

@@ -11,6 +11,8 @@ import signal
 import stat
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Literal
 
 from orchestrator.core.content import Signature
@@ -151,13 +153,12 @@ class Disk:
     def read_link(self, directory: int, name: str) -> str:
         return os.readlink(name, dir_fd=directory)
 
-    def folders(self, directory: int) -> list[str]:
-        """The names of directories in it, links left out; without a stat of each where the system allows."""
-        with os.scandir(directory) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-
     def names(self, directory: int) -> list[str]:
         return os.listdir(directory)
+
+    def entries(self, directory: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        """The names in it, one by one; whether one is a directory is mostly known without a stat."""
+        return os.scandir(directory)
 
     def read(self, handle: int, count: int, offset: int) -> bytes:
         """Up to `count` bytes; empty at the end."""
@@ -304,7 +305,6 @@ def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
         kind=kind_of(found),
         signature=signature_of(found),
         mode=stat.S_IMODE(found.st_mode),
-        nlink=found.st_nlink,
         uid=found.st_uid,
         target=escaped(target) if target is not None else None,
         device=found.st_dev,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import msgspec
 
@@ -44,6 +45,8 @@ class Folder(msgspec.Struct, frozen=True):
         """Whether a name in this directory is left out."""
         if self.excluded or name in BUILT_IN or is_temp(name):
             return True
+        if not self.rules:
+            return False
         name = as_bytes(name)
         path = self.prefix + name
         for start, rules in self.rules:
@@ -89,8 +92,8 @@ class IgnoreRules:
         above, _, name = path.rpartition("/")
         return self.folder(above).ignores(name, directory=directory)
 
-    def folder(self, path: str) -> Folder:
-        """A directory's rules, for asking about many names in it; `""` is the root."""
+    def folder(self, path: str, handle: int | None = None) -> Folder:
+        """A directory's rules, for asking about many names in it; `""` is the root. `handle`: if it is open."""
         known = self._folders.get(path)
         now_s = self._now_s()
         if known is not None and known.turn == self._turn and now_s - known.looked_s < self._fresh_s:
@@ -107,23 +110,23 @@ class IgnoreRules:
         prefix = as_bytes(path) + "/" if path else ""
         if not excluded:
             for name in RULE_FILES:
-                own = self._read(WorkspacePath(path or "."), name)
+                own = self._read(WorkspacePath(path or "."), name, handle)
                 rules = ((len(prefix), own), *rules) if own else rules
         if len(self._folders) >= MOST_FOLDERS:
             self._folders.clear()
         folder = self._folders[path] = Folder(prefix, rules, excluded, self._turn, now_s)
         return folder
 
-    def _read(self, directory: WorkspacePath, name: str) -> IgnoreFile | None:
+    def _read(self, directory: WorkspacePath, name: str, handle: int | None = None) -> IgnoreFile | None:
         """A rule file, compiled; None for a missing or empty one, or one that is not a regular file of ours."""
         key = name if directory == "." else f"{directory}/{name}"
         signature, known = self._files.get(key, (None, None))
         try:
-            with self._at.directory(directory) as handle:
-                found = signature_of(self._at.disk.stat_at(handle, name))
+            with self._at.directory(directory) if handle is None else nullcontext(handle) as at:
+                found = signature_of(self._at.disk.stat_at(at, name))
                 if found == signature:
                     return known
-                with self._at.regular(handle, name, WorkspacePath(key)) as (file, opened):
+                with self._at.regular(at, name, WorkspacePath(key)) as (file, opened):
                     data = self._at.disk.read(file, MOST_BYTES + 1, 0)
                     found = signature_of(opened)
         except (OrchestratorError, OSError):

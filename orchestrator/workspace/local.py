@@ -26,13 +26,14 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.name_index import NameKind
+from orchestrator.core.name_index import line_of
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import (
     DiskChange,
     FileBytes,
     FileStat,
+    Known,
     ListedName,
     Scanned,
     ScanResult,
@@ -140,7 +141,7 @@ class LocalWorkspace:
         target = self._disk.read_link(directory, name) if kind_of(found) == "symlink" else None
         return None if self._at.hides(found) else stat_of(found, target)
 
-    def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
+    def read(self, path: WorkspacePath, *, most: int, growing: bool = False) -> FileBytes:
         for _ in range(READ_TRIES):
             handle, found = self._at.open_file(path)
             try:
@@ -151,6 +152,9 @@ class LocalWorkspace:
                     after = self._disk.stat(handle)
                 if signature_of(found) == signature_of(after) and len(data) == after.st_size:
                     return FileBytes(data, stat_of(after), digest_of(data))
+                first = data[: found.st_size]
+                if growing and len(first) == found.st_size < after.st_size and self._begins(path, handle, first):
+                    return FileBytes(first, stat_of(found), digest_of(first))
             finally:
                 self._disk.close(handle)
         raise ChangedWhileRead(path, "another program keeps writing to it")
@@ -162,6 +166,17 @@ class LocalWorkspace:
             if len(data) > most:
                 raise FileTooLarge(path, f"it grew over the limit of {most} bytes while it was read")
         return bytes(data)
+
+    def _begins(self, path: WorkspacePath, handle: int, first: bytes) -> bool:
+        """Whether an open file still begins as it was read."""
+        at = 0
+        with translated(path):
+            for block in blocks_of(self._disk, handle):
+                if not block.startswith(first[at : at + len(block)]):
+                    return False
+                if (at := at + len(block)) >= len(first):
+                    return True
+        return not first
 
     def hash(self, path: WorkspacePath, *, most: int) -> tuple[Digest, FileStat]:
         for _ in range(READ_TRIES):
@@ -187,37 +202,49 @@ class LocalWorkspace:
                         listed.append(ListedName(name if valid else escaped(name), valid, found))
         return listed
 
-    def scan(self) -> ScanResult:
-        """The files in path order, and how many names were left out though no rule ignores them, by reason."""
+    def scan(self, known: Known = lambda path, signature, mode: False) -> ScanResult:
         self.ignore.refresh()
         files: list[Scanned] = []
-        others: list[tuple[str, NameKind]] = []
+        lines: list[str] = []
+        invalid: set[str] = set()
         skipped: Counter[str] = Counter()
 
-        def take(folder: str) -> Iterator[str]:
-            rules = self.ignore.folder(folder)
-            for name, path, found in self._entries(folder, skipped):
-                mode = found.st_mode
-                if not valid_name(name):
-                    skipped["names that break the name rule"] += 1
-                    others.append((f"{folder}/{escaped(name)}" if folder else escaped(name), "invalid"))
-                elif rules.ignores(name, directory=stat.S_ISDIR(mode)):
-                    continue
-                elif found.st_dev != self._at.device:
-                    skipped["on another file system"] += 1
-                    others.append((path, "directory" if stat.S_ISDIR(mode) else "other"))
-                elif stat.S_ISDIR(mode):
-                    others.append((path, "directory"))
-                    yield path
-                elif not stat.S_ISREG(mode):
-                    others.append((path, "other"))
-                else:
-                    files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
+        def take(folder: str, handle: int) -> Iterator[str]:
+            above, rules = f"{folder}/" if folder else "", self.ignore.folder(folder, handle)
+            with self._disk.entries(handle) as entries:
+                for entry in entries:
+                    try:
+                        name, found = entry.name, entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    if self._at.hides(found):
+                        continue
+                    mode, is_directory = stat.S_IMODE(found.st_mode), stat.S_ISDIR(found.st_mode)
+                    if not valid_name(name):
+                        skipped["names that break the name rule"] += 1
+                        invalid.add(line_of(above + escaped(name), "invalid"))
+                    elif rules.ignores(name, directory=is_directory):
+                        continue
+                    elif found.st_dev != self._at.device:
+                        skipped["on another file system"] += 1
+                        lines.append(line_of(above + name, "directory" if is_directory else "other"))
+                    elif is_directory:
+                        lines.append(line_of(above + name, "directory"))
+                        yield above + name
+                    elif not stat.S_ISREG(found.st_mode):
+                        lines.append(line_of(above + name, "other"))
+                    else:
+                        path, signature = WorkspacePath(above + name), signature_of(found)
+                        lines.append(path)
+                        if not known(path, signature, mode):
+                            files.append(Scanned(path, signature, mode))
 
-        self._walk(take)
+        self._walk(take, skipped)
         self.ignore.refresh()  # what it holds of each directory would keep the memory of the walk from being given back
+        lines += invalid
+        lines.sort()
         files.sort(key=lambda item: item.path)
-        return ScanResult(tuple(files), dict(skipped), tuple(others))
+        return ScanResult(tuple(files), dict(skipped), lines)
 
     # --- changing ---------------------------------------------------------------------
 
@@ -233,40 +260,42 @@ class LocalWorkspace:
         """Regular files of our uid with our prefix, anywhere in the tree, ignored directories too."""
         leftovers: list[WorkspacePath] = []
 
-        def take(folder: str) -> Iterator[str]:
-            for name, path, found in self._entries(folder, Counter()):
-                if found.st_dev != self._at.device:
-                    continue
-                if stat.S_ISDIR(found.st_mode):
-                    if name != ".git" and valid_name(name):
-                        yield path
-                elif is_temp(name) and stat.S_ISREG(found.st_mode) and found.st_uid == self._uid:
-                    leftovers.append(WorkspacePath(path))
+        def take(folder: str, handle: int) -> Iterator[str]:
+            above = f"{folder}/" if folder else ""
+            with self._disk.entries(handle) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        if name != ".git" and valid_name(name):
+                            yield above + name
+                    elif is_temp(name):
+                        path = WorkspacePath(above + name)
+                        with suppress(FileNotFoundError):
+                            found = self._stat_in(handle, name)
+                            if found is not None and found.device == self._at.device and self._is_ours(path, found):
+                                leftovers.append(path)
 
-        self._walk(take)
+        self._walk(take, Counter())
         return leftovers
 
-    @staticmethod
-    def _walk(take: Callable[[str], Iterator[str]]) -> None:
-        """From the root (`""`) on, into every directory that `take` yields."""
+    def _walk(self, take: Callable[[str, int], Iterator[str]], skipped: Counter[str]) -> None:
+        """From the root (`""`) on, into every directory that `take` yields, which gets the handle of each."""
         pending = [""]
         while pending:
-            pending.extend(take(pending.pop()))
-
-    def _entries(self, folder: str, skipped: Counter[str]) -> Iterator[tuple[str, str, os.stat_result]]:
-        prefix = f"{folder}/" if folder else ""
-        stat_at, hides = self._disk.stat_at, self._at.hides
-        try:
-            with self._at.directory(WorkspacePath(folder or ".")) as handle:
-                for name in self._disk.names(handle):
-                    with suppress(FileNotFoundError):
-                        found = stat_at(handle, name)
-                        if not hides(found):
-                            yield name, prefix + name, found
-        except FileNotFound:
-            return  # gone since its parent was read
-        except (OrchestratorError, OSError):
-            skipped["directories that can't be read"] += 1
+            folder = pending.pop()
+            try:
+                handle = self._at.open_directory(WorkspacePath(folder or "."))
+            except FileNotFound:
+                continue  # gone since its parent was read
+            except OrchestratorError:
+                skipped["directories that can't be read"] += 1
+                continue
+            try:
+                pending.extend(take(folder, handle))
+            except OSError:
+                skipped["directories that can't be read"] += 1
+            finally:
+                self._disk.close(handle)
 
     def read_temp(self, temp: WorkspacePath, *, most: int) -> FileBytes | None:
         found = self.stat(temp)

@@ -275,15 +275,11 @@ class InotifyWatcher:
     def _enter(self, pending: list[str]) -> None:
         """Watch these directories and all below them; first the watch, then the look, so that nothing falls between."""
         while pending:
-            folder = pending.pop()
-            for name in self._watch(folder):
-                path = f"{folder}/{name}" if folder else name
-                if name not in BUILT_IN and valid_name(name) and self._wanted(path):
-                    pending.append(path)
+            pending += self._watch(pending.pop())
 
     def _watch(self, folder: str) -> Iterable[str]:
-        """The names of the directories in it; none if it can't be entered."""
-        kernel = self._kernel
+        """The directories in it that are not ignored; none if it can't be entered."""
+        kernel, above = self._kernel, f"{folder}/" if folder else ""
         if kernel is None:
             return ()
         try:
@@ -293,7 +289,10 @@ class InotifyWatcher:
                 if known != folder:  # found under a new name, before the move from its old one is reported
                     self._left.add(WorkspacePath(known))
                 self._folders[watch], self._watches[folder] = folder, watch
-                return self._at.disk.folders(handle)
+                with self._at.disk.entries(handle) as entries:
+                    names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                rules = self._ignore.folder(folder, handle)
+                return [above + name for name in names if valid_name(name) and not rules.ignores(name, directory=True)]
         except OSError as error:
             if error.errno in _NO_ROOM:
                 self._degrade(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pickle
@@ -17,6 +18,7 @@ from anyio import to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.core.errors import TextTooCostly
+from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.logs import logger
 from orchestrator.ports.machine import LIMIT_S, OWNER
 from orchestrator.workspace.turns import Turns
@@ -57,6 +59,10 @@ def _packed(work: Callable[[], object]) -> bytes:
     return pieces.getvalue()
 
 
+UNNAMED = -1
+"""What uvloop has for an errno where there is no descriptor left for a pipe."""
+
+
 class WorkerPool:
     """See `ports.Workers`. Starts a worker when there is work and none is free, and replaces one that ended."""
 
@@ -78,6 +84,8 @@ class WorkerPool:
             unpacked = partial(pickle.loads, answer)
             ok, value = await to_thread.run_sync(unpacked) if len(answer) > OFF_LOOP_BYTES else unpacked()
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
+            if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
+                raise
             self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
             raise TextTooCostly(limit_s) from error
         if not ok:
@@ -113,6 +121,8 @@ class Worker:
     def __init__(self, process: anyio.abc.Process) -> None:
         if process.stdin is None or process.stdout is None:
             raise WorkerDied("it has no pipes")
+        # A job that was sent is in the pipe as a whole: what waited here would be an error once the process is killed.
+        cast("Any", process.stdin)._stream.transport.set_write_buffer_limits(high=0)  # anyio has no word for it
         self._process, self.pid = process, process.pid
         self._jobs, self._answers = process.stdin, BufferedByteReceiveStream(process.stdout)
 
@@ -121,13 +131,18 @@ class Worker:
         """Raises OSError."""
         # Nothing is imported from the current folder, nor below it: agents may write there. Our own code still is.
         ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        process = await anyio.open_process(
-            (sys.executable, "-P", "-m", "orchestrator.workspace.worker_process"),
-            stderr=None,
-            cwd="/",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))},
-            start_new_session=True,
-        )
+        try:
+            process = await anyio.open_process(
+                (sys.executable, "-P", "-m", "orchestrator.workspace.worker_process"),
+                stderr=None,
+                cwd="/",
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))},
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno == UNNAMED:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from error
+            raise
         return cls(process)
 
     async def ask(self, job: bytes, limit_s: float) -> tuple[bytes, bool]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from orchestrator.api import framing, locations
+from orchestrator.api import framing, locations, sockets
 from orchestrator.api.locations import Location
 
 
@@ -182,9 +182,9 @@ def test_socket_path(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = home / "run"
     run.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(run))
-    assert locations.socket_path("1d") == f"{run}/orchestrator/1d.sock"
+    assert sockets.socket_path("1d") == f"{run}/orchestrator/1d.sock"
     assert (run / "orchestrator").stat().st_mode & 0o777 == 0o700
-    assert locations.socket_path("1d", str(run / "own" / "s")) == f"{run}/own/s"
+    assert sockets.socket_path("1d", str(run / "own" / "s")) == f"{run}/own/s"
 
 
 @pytest.mark.parametrize("name", ["absent", "relative", "far" * 30])
@@ -193,30 +193,30 @@ def test_runtime_directory_where_xdg_cannot_serve(home: Path, monkeypatch: pytes
         (home / name).mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", name if name == "relative" else str(home / name))
     monkeypatch.setenv("TMPDIR", str(home))
-    assert locations.runtime_directory() == f"/tmp/orchestrator-{os.getuid()}"
+    assert sockets.runtime_directory() == f"/tmp/orchestrator-{os.getuid()}"
 
 
 def test_a_long_socket_path_is_refused(home: Path) -> None:
-    with pytest.raises(locations.SocketPathTooLong, match="bytes"):
-        locations.socket_path("1d", str(home / ("x" * 100)))
+    with pytest.raises(sockets.SocketPathTooLong, match="bytes"):
+        sockets.socket_path("1d", str(home / ("x" * 100)))
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o701, 0o777])
 def test_a_directory_that_others_can_enter_is_refused(home: Path, mode: int) -> None:
     (home / "run").mkdir()
     (home / "run").chmod(mode)
-    with pytest.raises(locations.SocketDirectoryUnsafe, match=f"mode 0{mode:o}"):
-        locations.socket_path("1d", str(home / "run" / "s"))
+    with pytest.raises(sockets.SocketDirectoryUnsafe, match=f"mode 0{mode:o}"):
+        sockets.socket_path("1d", str(home / "run" / "s"))
 
 
 def test_a_link_or_another_users_directory_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "run").mkdir(mode=0o700)
     (home / "link").symlink_to(home / "run")
-    with pytest.raises(locations.SocketDirectoryUnsafe, match="not a directory"):
-        locations.check_socket_directory(str(home / "link"))
+    with pytest.raises(sockets.SocketDirectoryUnsafe, match="not a directory"):
+        sockets.check_socket_directory(str(home / "link"))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    with pytest.raises(locations.SocketDirectoryUnsafe, match="belongs to uid"):
-        locations.connect(str(home / "run" / "s"))
+    with pytest.raises(sockets.SocketDirectoryUnsafe, match="belongs to uid"):
+        sockets.connect(str(home / "run" / "s"))
 
 
 @pytest.fixture
@@ -229,11 +229,11 @@ def listening(home: Path) -> Iterator[str]:
 
 
 def test_answers(home: Path, listening: str) -> None:
-    assert locations.answers(listening)
-    assert not locations.answers(f"{listening}.not")
-    assert not locations.answers("/nowhere/s")
+    assert sockets.answers(listening)
+    assert not sockets.answers(f"{listening}.not")
+    assert not sockets.answers("/nowhere/s")
     (home / "run" / "file").touch()
-    assert not locations.answers(str(home / "run" / "file"))
+    assert not sockets.answers(str(home / "run" / "file"))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_only_what_answers_is_nested(home: Path, listening: str) -> None:
 
 
 def test_preamble_is_what_the_daemon_reads() -> None:
-    line = locations.preamble("mcp", agent="a", token="t", session="s", client="c", toolset="full", structured=True)
+    line = sockets.preamble("mcp", agent="a", token="t", session="s", client="c", toolset="full", structured=True)
     assert line.endswith(b"}\n")
     said = msgspec.json.decode(line, type=framing.Preamble)
     assert said == framing.Preamble(
@@ -273,5 +273,5 @@ def test_preamble_is_what_the_daemon_reads() -> None:
         toolset="full",
         structured=True,
     )
-    least = msgspec.json.decode(locations.preamble("rpc", person=True), type=framing.Preamble)
+    least = msgspec.json.decode(sockets.preamble("rpc", person=True), type=framing.Preamble)
     assert least == framing.Preamble(orchestrator=1, transport="rpc", person=True)

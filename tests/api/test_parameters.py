@@ -111,6 +111,13 @@ def test_forms_that_models_send_are_read(operation: str, params: dict[str, Any],
             id="a name that another operation has",
         ),
         pytest.param(
+            "search_content",
+            {"pattern": "x", "glob": "a//b"},
+            "unknown_parameter",
+            'Did you mean globs? Send {"pattern":"x","globs":["a//b"]}',
+            id="a list that is sent as one",
+        ),
+        pytest.param(
             "read_file",
             {"path": "a", "offset": 3, "limit": 4},
             "unknown_parameter",

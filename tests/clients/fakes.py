@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from orchestrator.api import locations
+from orchestrator.api import locations, sockets
 from orchestrator.api.framing import Refusal, Reply, Request, RpcError
 from orchestrator.api.results import Result
 
@@ -64,7 +64,7 @@ class FakeDaemon:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.identity = locations.workspace_id(str(root))
-        self.path = locations.socket_path(self.identity)
+        self.path = sockets.socket_path(self.identity)
         self._listener: socket.socket | None = None
         self._open: list[Conversation] = []
         self.listen()

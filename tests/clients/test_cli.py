@@ -407,7 +407,7 @@ def test_up_json_has_the_code(run: Run, rpc: RpcDaemon, workspace: Path) -> None
 
 
 def test_up_shows_the_code_on_the_terminal_only(
-    run: Run, rpc: RpcDaemon, home: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, rpc: RpcDaemon, home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = home / "tty"
     terminal.touch()
@@ -416,7 +416,7 @@ def test_up_shows_the_code_on_the_terminal_only(
     assert code == 0
     assert CODE in terminal.read_text()
     assert CODE not in out
-    assert "claude mcp add orchestrator -- " in out
+    assert f"--workspace {workspace} connect claude\n" in out
     assert [operation for operation, _ in rpc.calls] == ["approver_create", "status"]
 
 
@@ -430,7 +430,7 @@ def test_up_makes_no_code_that_nobody_would_see(run: Run, rpc: RpcDaemon) -> Non
 @pytest.mark.usefixtures("rpc")
 def test_up_says_what_is_amiss_and_no_more_than_a_new_user_needs(run: Run) -> None:
     _, out, _ = run("up")
-    first, connecting = out.split("connect an agent:\n")
+    first, connecting = out.split("connect an agent (with --print: show what is written):\n")
     assert [line.split(":")[0] for line in first.splitlines()] == ["daemon", "workspace", "socket", "note", "note"]
     assert "note: plugin tags: failed, no installed package has it\n" in first
     assert connecting.startswith("  Claude Code:\n")

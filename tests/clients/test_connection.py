@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,19 @@ import anyio
 import msgspec
 import pytest
 
+from orchestrator.api import locations, sockets
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.administration import STOP
-from orchestrator.api.framing import Preamble, Refusal, refusal
-from orchestrator.api.locations import PROTOCOL
+from orchestrator.api.framing import Preamble, Refusal, refusal, rejection
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import DELETE_FILE, EDIT_FILE, OPERATIONS, READ_FILE, REVERT
+from orchestrator.api.sockets import PROTOCOL
+from orchestrator.clients import running_daemon
 from orchestrator.clients.connection import Caller, Connection, asked
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
-from tests.clients.fakes import FakeDaemon, RpcDaemon
+from orchestrator.core.errors import DaemonRestarted, DaemonStopped, DaemonUnreachable, WorkspaceNested
+from tests.clients.fakes import PATIENCE_S, FakeDaemon, RpcDaemon
 from tests.docs.client_stub import STUB, stub
 
 TEXT = r.FileText(
@@ -93,9 +98,9 @@ def test_the_end_of_the_daemon_names_the_request(rpc: RpcDaemon) -> None:
     assert caught.value.details == {"request_id": "mine"}
 
 
-def connect() -> None:
+def connect(session: str | None = None, *, start: bool = False) -> None:
     async def main() -> None:
-        async with FileAccess.connect():
+        async with FileAccess.connect(session=session, start=start):
             raise AssertionError("nobody answers")
 
     anyio.run(main)
@@ -105,6 +110,26 @@ def connect() -> None:
 def test_no_daemon() -> None:
     with pytest.raises(DaemonUnreachable, match="no daemon runs"):
         connect()
+
+
+def test_the_refusal_of_a_daemon_that_is_started(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from the command line: with the daemon's own code and hint."""
+    refused = rejection(WorkspaceNested(f"{workspace} is in another", hint="Use that."))
+    code = f"import os, sys; os.write(int(sys.argv[-2]), {msgspec.json.encode(refused)!r} + b'\\n')"
+    monkeypatch.setattr(running_daemon, "command", lambda *given: [sys.executable, "-c", code])
+    with pytest.raises(RemoteError, match="is in another") as caught:
+        connect(start=True)
+    assert (caught.value.code, caught.value.hint) == ("workspace_nested", "Use that.")
+
+
+def test_a_session_is_not_resumed_where_a_person_stopped_the_daemon(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_daemon, "command", lambda *given: ["/must/not/be/started"])
+    path = sockets.socket_path(locations.workspace_id(str(workspace)))
+    locations.write_location(locations.Location(str(workspace), f"{workspace}-state", path, os.getpid(), "stopped"))
+    with pytest.raises(DaemonStopped, match="a person stopped"):
+        connect("s-1", start=True)
 
 
 def test_nothing_answers(daemon: FakeDaemon) -> None:
@@ -218,6 +243,34 @@ def test_errors_of_the_body_come_out_as_they_are() -> None:
 
     with pytest.raises(LookupError, match="mine"):
         anyio.run(main)
+
+
+def test_a_call_that_waits_for_its_turn_to_be_sent_can_be_abandoned(daemon: FakeDaemon) -> None:
+    given_up = threading.Event()
+
+    def play() -> None:
+        link = daemon.accept()
+        link.welcome()
+        given_up.wait(PATIENCE_S)  # meanwhile nothing is read
+        link.reply(link.heard(), msgspec.to_builtins(APPLIED))
+        assert link.line() == b""  # the abandoned call was never sent
+
+    async def main() -> None:
+        async with FileAccess.connect() as files, anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(files.write_file, "a", "x" * 8_000_000, "truncate"))
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(PATIENCE_S / 2):
+                async with anyio.create_task_group() as abandoned:
+                    abandoned.start_soon(files.read_file, "b")
+                    await anyio.wait_all_tasks_blocked()
+                    abandoned.cancel_scope.cancel()
+            given_up.set()
+
+    player = threading.Thread(target=play)
+    player.start()
+    anyio.run(main)
+    player.join(10)
+    assert not player.is_alive()
 
 
 def test_an_abandoned_call_leaves_the_connection_whole(daemon: FakeDaemon) -> None:

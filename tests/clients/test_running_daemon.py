@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.api import locations
+from orchestrator.api import locations, sockets
 from orchestrator.clients import running_daemon
 from orchestrator.clients.running_daemon import WorkspaceDaemon
 from orchestrator.core.errors import DaemonUnreachable
@@ -58,7 +58,7 @@ def listener(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> Iterator[None]
     play(monkeypatch, LISTENER)
     yield
     with socket.socket(socket.AF_UNIX) as poke:
-        poke.connect(locations.socket_path(locations.workspace_id(str(workspace))))
+        poke.connect(sockets.socket_path(locations.workspace_id(str(workspace))))
         poke.sendall(b"x")
 
 
@@ -98,7 +98,7 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
     location, started = WorkspaceDaemon(str(workspace), str(home / "state")).ensure()
     assert started
     assert location.workspace == str(workspace)
-    assert locations.answers(location.socket)
+    assert sockets.answers(location.socket)
     seen = json.loads((home / "state" / "seen").read_text())
     assert set(seen["env"]) - {"LC_CTYPE"} <= set(running_daemon.KEPT)
     assert seen["env"]["HOME"] == str(home)
@@ -148,7 +148,7 @@ def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = locations.socket_path(locations.workspace_id(str(workspace)))
+    path = sockets.socket_path(locations.workspace_id(str(workspace)))
     locations.write_location(locations.Location(str(workspace), f"{workspace}-state", path, os.getpid(), "running"))
     play(monkeypatch, "import sys; open(sys.argv[4] + '/started', 'w').close()")
     with pytest.raises(DaemonUnreachable):

@@ -574,7 +574,11 @@ async def write_mixed(journal: Journal) -> None:
             unit(
                 TASK if number % 3 == 0 else found(None) if number % 3 == 1 else looked(),
                 stream=f"stream:{number % 4}",
-                origin=by("ab"[number % 2], session=f"s{number % 5}") if number % 7 else Origin(),
+                origin=msgspec.structs.replace(
+                    by("ab"[number % 2], session=f"s{number % 5}"), client_call_id=f"call{number % 3}"
+                )
+                if number % 7
+                else Origin(),
             )
         )
 
@@ -591,6 +595,7 @@ def fits(number: int, wanted: EventFilter) -> bool:
         and wanted.stream in (None, f"stream:{number % 4}")
         and wanted.agent in (None, agent)
         and wanted.session in (None, session)
+        and wanted.client_call_id in (None, f"call{number % 3}" if number % 7 else "")
         and number > wanted.after
         and (wanted.until is None or number <= wanted.until)
         and (wanted.since_at is None or AT + number >= wanted.since_at)
@@ -623,6 +628,8 @@ def fits(number: int, wanted: EventFilter) -> bool:
             EventFilter(stream="stream:2", tags=("task_begun", "files_found"), until=22), id="stream and tags"
         ),
         pytest.param(EventFilter(agent="a"), id="agent"),
+        pytest.param(EventFilter(client_call_id="call2"), id="a client's call"),
+        pytest.param(EventFilter(client_call_id="call2", agent="a", until=20), id="an agent's client's call"),
         pytest.param(EventFilter(since_at=AT + 10), id="since a time"),
         pytest.param(EventFilter(since_at=AT + 5, until_at=AT + 20, agent="b"), id="between times"),
         pytest.param(EventFilter(until_at=AT + 12, tags=("task_begun", "files_found")), id="tags until a time"),

@@ -22,6 +22,7 @@ from orchestrator.core.errors import (
     SymlinkRefused,
 )
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.name_index import read_line
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, Workspace, blocks_of
 from orchestrator.workspace.disk import Disk, ignore_lease_breaks
@@ -153,7 +154,7 @@ def test_looking(world: World) -> None:
     world.pipe("p")
     stat = world.workspace.stat(at("d/f"))
     assert stat is not None
-    assert (stat.kind, stat.mode, stat.signature.size, stat.nlink, stat.target) == ("file", 0o640, 11, 1, None)
+    assert (stat.kind, stat.mode, stat.signature.size, stat.target) == ("file", 0o640, 11, None)
     read = world.workspace.read(at("d/f"), most=11)
     assert (read.data, read.digest, read.stat) == (OLD, digest_of(OLD), stat)
     kinds = {item.name: (item.stat.kind, item.valid, item.stat.target) for item in world.workspace.names(at("."))}
@@ -163,8 +164,16 @@ def test_looking(world: World) -> None:
     assert stat.identity != link.identity
     scanned = world.workspace.scan()
     assert [(file.path, file.signature, file.mode) for file in scanned.files] == [("d/f", stat.signature, 0o640)]
-    assert sorted(scanned.others) == [("d", "directory"), ("l", "other"), ("p", "other")]
+    assert [read_line(line) for line in scanned.lines] == [
+        ("d", "directory"),
+        ("d/f", "file"),
+        ("l", "other"),
+        ("p", "other"),
+    ]
     assert scanned.skipped == {}
+    known = world.workspace.scan(lambda path, signature, mode: (signature, mode) == (stat.signature, 0o640))
+    assert known.files == ()
+    assert known.lines == scanned.lines
     asked = [at(path) for path in ("d/f", "d/none", "l", "none/f", "l/f")]
     assert world.workspace.stats(asked) == [stat, None, link, None, None]
 

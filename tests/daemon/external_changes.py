@@ -11,7 +11,7 @@ import anyio
 
 from orchestrator.api.journal_operations import JournalEntry
 from orchestrator.clients.python import FileAccess
-from orchestrator.core.ids import parse_seq
+from orchestrator.core.positions import parse_seq
 
 SEEN_S = 60
 

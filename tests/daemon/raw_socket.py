@@ -7,7 +7,7 @@ import selectors
 import socket
 from typing import Any, Literal
 
-from orchestrator.api import locations
+from orchestrator.api import sockets
 from tests.daemon.daemon_process import RunningDaemon
 
 ANSWER_S = 60.0
@@ -22,8 +22,8 @@ class Talk:
         self._transport, self._last = transport, 0
         self._left = b""
         self._buffer = b""
-        self.socket: socket.socket = locations.connect(str(daemon.socket), ANSWER_S)
-        who = locations.preamble(transport, agent=agent, person=not agent, token=token, client="test", toolset="full")
+        self.socket: socket.socket = sockets.connect(str(daemon.socket), ANSWER_S)
+        who = sockets.preamble(transport, agent=agent, person=not agent, token=token, client="test", toolset="full")
         self.socket.sendall(who)
         assert json.loads(self._line())["ok"]
         if transport == "mcp":

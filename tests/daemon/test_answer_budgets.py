@@ -147,6 +147,17 @@ def operated(ask: Asking) -> None:
         ask(operation, by="", name="carol", **own)
     for operation in ("policy_check", "policy_simulate"):
         ask(operation, by="", text='name = "x"\n' + f"# {NAME}\n" * 200)
+    ask("run_command", argv=["cat", "long.txt"])
+    ask("list_commands")
+    for operation in ("command_output", "stop_command"):
+        ask(operation, command="@1")
+    native = {"client": NAME, "tool": NAME, "call": "1", "path": "long.txt"}
+    ask("native_before", **native, kind="edit", changes=[{"old": "no such text", "new": "x"}])
+    ask("native_after", **native, kind="edit")
+    ask("open_worktree")
+    ask("close_worktree", worktree="tmp0")
+    edits = [{"path": "long.txt", "old": "no such text", "new": "x"}]
+    ask("report_tool_call", client=NAME, tool=NAME, call="2", state="ends", edits=edits)
     ask("content_at", by="", path="many.txt", at=ask("status", by="")["head"])
     ask("grant_revoke", by="", grant="@1", **own)
     ask("policy_explain", by="", action="write", path=f"{NAME}/{NAME}1")

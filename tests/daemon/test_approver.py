@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.api.locations import PROTOCOL
+from orchestrator.api.sockets import PROTOCOL
 from orchestrator.clients.python import RemoteError
 from orchestrator.core.projections.identities import WrongCodes
 from orchestrator.engine.approver import pause_ms

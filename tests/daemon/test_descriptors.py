@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from orchestrator.api import locations
+from orchestrator.api import sockets
 from orchestrator.api.parameters import Replacement
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.daemon_process import RunningDaemon
@@ -104,7 +104,7 @@ async def test_callers_wait_until_there_is_one_and_who_is_here_is_served(daemon:
             while "no more callers" not in daemon.log:
                 caller = crowd.enter_context(socket.socket(socket.AF_UNIX))
                 caller.connect(str(daemon.socket))
-                caller.sendall(locations.preamble("rpc", agent="crowd", client="test", toolset="full"))
+                caller.sendall(sockets.preamble("rpc", agent="crowd", client="test", toolset="full"))
                 await files.session_status()
             assert (await files.write_file("a.txt", "a\n", "create")).status == "applied"
             assert (await files.read_file("a.txt")).text

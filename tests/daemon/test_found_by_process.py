@@ -274,3 +274,20 @@ def test_a_daemon_that_can_not_be_seen_is_named_as_one(base: Path, word: str) ->
     assert ended == 1
     assert "workspace_held: a daemon that can't be seen from here serves" in said
     assert "where it was started" in said
+
+
+def test_python_clients_that_find_no_daemon_start_one_together(base: Path) -> None:
+    """The first call of each is answered by it; it is a daemon as any other, which `stop` ends."""
+    daemon = RunningDaemon(base)
+    (daemon.workspace / "seen.txt").write_text("x\n")
+    env = {**daemon.env, "XDG_STATE_HOME": str(daemon.state_dir)}
+    asked = [sys.executable, "-c", PYTHON_CLIENT, str(daemon.workspace)]
+    clients = [subprocess.Popen(asked, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        assert [client.communicate(timeout=READY_S)[0] for client in clients] == ["x\n", "x\n"]
+    finally:
+        ended, said = cli(daemon, "stop", XDG_STATE_HOME=str(daemon.state_dir))
+    assert ended == 0, said
+    assert processes.serving(str(daemon.workspace)) is None
+    (log,) = daemon.state_dir.rglob("daemon.log")
+    assert [line["event"] for line in map(json.loads, log.read_text().splitlines())].count("stopped") == 1

@@ -45,10 +45,36 @@ async def test_a_hostile_glob_is_answered(daemon: RunningDaemon) -> None:
         operations = ("find_files", "list_files", "search_content", "changes_since")
         nothing: dict[str, Any] = {**{operation: [] for operation in operations}, "rollback": "nothing_to_change"}
         assert await answers(mallory, HOSTILE) == nothing
-        assert await answers(mallory, "[z-a]") == nothing
+        with pytest.raises(RemoteError) as refused:
+            await answers(mallory, "[z-a]")
+        assert refused.value.code == "invalid_parameter"
         assert await answers(mallory, "**/" * 300 + "b") == nothing
         await mallory.write_file(path, "x\n", mode="create")
         assert await answers(mallory, HOSTILE) == {key: [path] for key in nothing}
+
+
+@pytest.mark.parametrize("globs", [["!*"], ["*.py", "!**", "!*.md"], ["*.{py"], ["{}"], ["*.py}"], ["{py}"]])
+async def test_globs_that_name_nothing_are_refused(daemon: RunningDaemon, globs: list[str]) -> None:
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.search_content("x", globs=globs)
+    assert refused.value.code == "invalid_parameter"
+    assert refused.value.hint
+
+
+async def test_globs_may_begin_with_the_absolute_path(daemon: RunningDaemon) -> None:
+    root = daemon.workspace
+    (root / "src").mkdir()
+    for name in ("src/a.py", "src/{b}.py", "c.py"):
+        (root / name).write_text("x\n")
+    async with daemon.client("alice") as alice:
+        for path in (".", "src"):
+            globs = [f"{root}/src/*.py", f"!{root}/src/\\{{b\\}}.py"]
+            assert [hit.path for hit in (await alice.search_content("x", path=path, globs=globs)).hits] == ["src/a.py"]
+        assert (await alice.find_files(f"{root}/src/*.py")).total == 2
+        with pytest.raises(RemoteError) as refused:
+            await alice.list_files("src", globs=[f"{root}/*.py"])
+    assert (refused.value.code, refused.value.hint) == ("invalid_parameter", "Send it with path='.'.")
 
 
 async def test_a_hostile_lease_is_kept_at_a_restart(base: Path) -> None:

@@ -180,3 +180,16 @@ async def test_more_is_not_appended_to_what_was_deleted(daemon: RunningDaemon) -
         assert refused.value.code == "not_found"
         assert not (daemon.workspace / "a.txt").exists()
         assert (await bob.write_file("b.txt", "new\n", mode="append")).status == "applied"
+
+
+@pytest.mark.parametrize("last", [pytest.param(None, id="seen whole"), pytest.param(1, id="a part alone")])
+async def test_what_was_seen_whole_is_so_under_its_new_name(daemon: RunningDaemon, last: int | None) -> None:
+    async with daemon.client("alice") as alice:
+        await alice.read_lines("f.py", start=1, end=last)
+        assert (await alice.move_file("f.py", "g.py")).status == "applied"
+        if last is None:
+            assert (await alice.write_file("g.py", "new\n", mode="truncate")).status == "applied"
+        else:
+            with pytest.raises(RemoteError) as refused:
+                await alice.write_file("g.py", "new\n", mode="truncate")
+            assert refused.value.code == "base_required"

@@ -106,7 +106,7 @@ def program(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (api / "line_count.py").write_text(ENTRY)
     edit(
         api / "operations.py",
-        ("    journal_operations,\n    policies,", "    journal_operations,\n    line_count,\n    policies,"),
+        ("    native_edits,\n    policies,", "    native_edits,\n    line_count,\n    policies,"),
         ("MODULES = (\n", "MODULES = (\n    line_count,\n"),
     )
     monkeypatch.chdir(copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,6 +49,19 @@ async def test_a_read_over_the_limit_names_the_call_that_fits(base: Path, limit:
             assert (await bob.read_file("a.txt")).end == 500
 
 
+@pytest.mark.parametrize("limit", ["max_read_lines = 100", "max_read_bytes = 700"])
+async def test_an_excerpt_names_calls_that_fit(base: Path, limit: str) -> None:
+    async with agent(base, limit) as (_, alice):
+        excerpt = await alice.get_excerpt("a.txt", max_lines=20, leave_out="middle")
+        (left,) = excerpt.left_out
+        assert left.next is not None
+        start, end = map(int, re.findall(r"\d+", left.next))
+        part = await alice.read_file("a.txt", start=start, end=end)
+        assert (part.start, part.end, start) == (left.start, end, left.start)
+        with pytest.raises(RemoteError):  # no more would fit
+            await alice.read_file("a.txt", start=start, end=end + 1)
+
+
 async def test_a_person_lifts_the_limit_of_a_read_once(base: Path) -> None:
     async with agent(base, "max_read_lines = 100", 'over_limit = "ask"') as (daemon, alice):
         with pytest.raises(RemoteError) as refused:
@@ -56,8 +70,17 @@ async def test_a_person_lifts_the_limit_of_a_read_once(base: Path) -> None:
         asked = refused.value.details["approval"]
         async with daemon.client() as person:
             assert "500 lines are asked for" in (await person.approvals_show(asked)).rule
-            await person.approve(asked, approver=await daemon.make_approver())
+            code = await daemon.make_approver()
+            await person.approve(asked, approver=code)
         assert (await alice.read_file("a.txt")).end == 500
+        with pytest.raises(RemoteError) as fewer:
+            await alice.read_file("a.txt", end=400)
+        async with daemon.client() as person:
+            await person.approve(fewer.value.details["approval"], unseen=True, approver=code)
+        assert (await alice.read_file("a.txt", end=400)).end == 400
+        with pytest.raises(RemoteError) as more:  # than what was granted last
+            await alice.read_file("a.txt", end=450)
+        assert "450 lines are asked for" in more.value.message
         (daemon.workspace / "a.txt").write_text("x\n" * 101)
         with pytest.raises(RemoteError):  # another version
             await alice.read_file("a.txt")

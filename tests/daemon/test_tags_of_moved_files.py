@@ -65,6 +65,17 @@ async def test_a_renamed_file(guarded: RunningDaemon, old_first: bool) -> None:
         await denied(lambda: eve.read_file(NEW))
 
 
+async def test_a_file_that_no_call_had_met_before_it_was_tagged(guarded: RunningDaemon) -> None:
+    (guarded.workspace / ".gitignore").write_text("f1/\n")
+    (guarded.workspace / OLD).parent.mkdir()
+    (guarded.workspace / OLD).write_text(TEXT)
+    assert command(guarded, "tag", OLD, "sensitive", approver=await guarded.make_approver())[0] == 0
+    async with guarded.client("eve") as eve, guarded.client() as person:
+        os.rename(guarded.workspace / OLD, guarded.workspace / "new.txt")
+        await denied(lambda: eve.read_file("new.txt"))
+        await joined(guarded, person, "new.txt")
+
+
 async def test_a_search_in_a_renamed_file(guarded: RunningDaemon) -> None:
     await tag(guarded, OLD)
     async with guarded.client("eve") as eve:

@@ -107,3 +107,10 @@ async def test_several_are_answered_by_one_command(daemon: RunningDaemon) -> Non
     assert command(daemon, "approvals", "deny", "--all", approver=code) == (0, command(daemon, "approvals")[1])
     async with daemon.client() as person:
         assert (await person.approvals_show(fourth)).state == "denied"
+
+
+async def test_connecting_says_what_the_code_is_for(terminal: Terminal) -> None:
+    lines, code = terminal.run("orchestrator connect opencode")
+    text = "\n".join(lines)
+    assert code == 0, text
+    assert "The code makes the agent's own token." in text.partition("Approver code: ")[0], text

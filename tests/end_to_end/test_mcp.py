@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from mcp_types import CallToolResult, TextContent
@@ -72,7 +72,7 @@ async def test_tools_are_the_core_set(place: Place, mode: Mode, revision: str) -
         assert tool.description
         assert "$ref" not in json.dumps(tool.input_schema)
         assert tool.annotations
-        reads = name in TEXT_SHAPED or name in ("await_change", "session_status")
+        reads = name in TEXT_SHAPED or name in ("await_change", "session_status", "command_output")
         assert tool.annotations.read_only_hint == (True if reads else None)
         assert tool.annotations.destructive_hint == (None if reads else name not in ("edit_file", "apply_patch"))
 
@@ -140,7 +140,6 @@ async def test_refusals_are_tool_results(place: Place, mode: Mode, revision: str
         reported = refused(ambiguous, "search_ambiguous")
         assert "same" not in json.dumps(reported["details"])
         refused(await call("no_such_tool", {}), "unknown_operation")
-        refused(await call("run_command", {"argv": ["ls"]}), "not_available")
 
 
 async def test_what_people_do_is_no_tool(place: Place) -> None:
@@ -217,3 +216,32 @@ async def test_identity(place: Place) -> None:
     ran = place.run("mcp", "--workspace", str(place.workspace), "--agent", "carol", stdin="")
     assert ran.code == 1
     assert "carol needs its token" in ran.err
+
+
+@pytest.mark.parametrize("key", ["claudecode/toolUseId", "callId"])
+async def test_the_client_s_own_id_of_a_call_finds_its_events(place: Place, key: str) -> None:
+    """As Claude Code and Codex send it; of a change, a read, a refusal, and of a call that can't be read."""
+    (place.workspace / "a.txt").write_text(TEXT)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("edit_file", {"path": "a.txt", "changes": [{"search": "line 7\n", "replace": "7\n"}]}),
+        ("read_file", {"path": "a.txt"}),
+        ("read_file", {"path": "gone.txt"}),
+        ("read_file", {"path": 7}),
+        ("no_tool", {}),
+    ]
+    async with place.client("alice") as client:
+        for number, (name, arguments) in enumerate(calls):
+            await client.call_tool(name, arguments, meta=cast("Any", {key: f"toolu_{number}"}))
+    for number, (name, _) in enumerate(calls):
+        wanted = ("--client-call-id", f"toolu_{number}")
+        entries = place.cli("journal", "query", *wanted, "--json").json["entries"]
+        assert entries, name
+        assert {entry["client_call_id"] for entry in entries} == {f"toolu_{number}"}
+        exported = [json.loads(line) for line in place.cli("journal", "export", *wanted).out.splitlines()]
+        assert [line["seq"] for line in reversed(exported)] == [entry["seq"] for entry in entries]
+        assert {line["client_call_id"] for line in exported} == {f"toolu_{number}"}
+    assert "call toolu_0" in place.cli("log", "--kind", "change_applied").out
+    assert "no event fits" in place.cli("journal", "query", "--client-call-id", "toolu_9").out
+    async with place.client("bob", "--toolset", "full") as bob:  # an agent finds no other's by guessing its id
+        found = await bob.call_tool("journal_query", {"client_call_id": "toolu_0"})
+        assert (found.is_error, "entries" in json.loads(texts(found)[0])) == (False, False)

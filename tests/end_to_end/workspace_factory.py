@@ -22,7 +22,7 @@ ORCHESTRATOR = (sys.executable, "-m", "orchestrator")
 
 CORE = (
     "list_files find_files search_content read_file edit_file apply_patch write_file move_file delete_file "
-    "file_history get_diff revert await_change get_briefing session_status"
+    "file_history get_diff revert await_change get_briefing session_status run_command command_output"
 ).split()
 """CONTRACT "Toolsets", as this version has it."""
 

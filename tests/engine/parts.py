@@ -17,6 +17,7 @@ from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.machine import Clock, Entropy
 from orchestrator.workspace.local import LocalWorkspace
+from tests.in_memory.absent import NoCache
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workers import PlainParser, ThreadWorkers
 from tests.in_memory.workspace import MemoryWorkspace
@@ -46,6 +47,7 @@ def services_of(
         state=state or State(),
         parser=PlainParser(),
         workers=ThreadWorkers(),
+        cache=NoCache(),
     )
 
 

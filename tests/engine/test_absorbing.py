@@ -25,6 +25,7 @@ from orchestrator.core.events.sessions import LeaseGranted
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.engine.external.batch_import import BatchImporter, paired
 from orchestrator.engine.external.batches import members
+from orchestrator.engine.external.first_scan import ENTRIES
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.names import Names
@@ -107,6 +108,24 @@ async def place(base: Path) -> AsyncIterator[Place]:
         yield made
         tasks.cancel_scope.cancel()
     made.watcher.close()
+
+
+async def test_a_large_first_scan_is_noted_as_it_goes_on(base: Path) -> None:
+    """Each event in the order of its paths, whatever order the system lists them in."""
+    paths = {f"{folder}/{number}" for folder in "ab" for number in range(ENTRIES)} | {"c"}
+    for path in paths:
+        (base / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (base / "w" / path).touch()
+    place = Place(base / "w")
+    await place.importer.scan()
+    events = [recorded async for recorded in place.journal.events()]
+    found = [recorded.event for recorded in events if isinstance(recorded.event, FilesFound)]
+    assert [(len(event.entries), event.more) for event in found] == [(ENTRIES, True), (ENTRIES, True), (1, False)]
+    assert {entry.path for event in found for entry in event.entries} == paths
+    for event in found:
+        assert [entry.path for entry in event.entries] == sorted(entry.path for entry in event.entries)
+    assert place.services.state.registry.start == events[-1].seq
+    place.watcher.close()
 
 
 async def test_a_first_scan_that_a_crash_cut_short_goes_on(base: Path) -> None:
@@ -217,8 +236,8 @@ async def test_two_readers_who_meet_the_same_change_note_it_once(place: Place, m
     look = partial(place.observer.refresh, path, content=True)
     read, others = place.services.workspace.read, iter((look,))
 
-    def interrupted(path: WorkspacePath, *, most: int) -> FileBytes:
-        found = read(path, most=most)
+    def interrupted(path: WorkspacePath, *, most: int, growing: bool) -> FileBytes:
+        found = read(path, most=most, growing=growing)
         for other in others:
             anyio.from_thread.run(other)
         return found

@@ -30,6 +30,10 @@ WITHOUT = {
     "reads/relations.py": "finds what files import for which it has access",
     "reads/search_large.py": "opens large files for which the search has access",
     "reads/search_sources.py": "reads files for which the search has access",
+    "reported_calls.py": "compares with what an agent says that it writes; only an approver is shown it",
+    "native_records.py": "reads what a client's own tool wrote, to note what its agent knows of it; nothing is shown",
+    "native_permits.py": "judges what a client's own tool is about to do; what it shows goes by `content`",
+    "tags.py": "notes a file that no call has met, before it is tagged; nothing of it is shown",
     "moved_tags.py": "hashes a file, for policy to know the tags that it brought along",
     "past_versions.py": "permits the version first",
 }

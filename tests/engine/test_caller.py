@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from typing import Any
 
 import msgspec
@@ -9,7 +11,8 @@ import pytest
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, OPERATIONS
-from orchestrator.engine.caller import MOST, arguments_of
+from orchestrator.api.parameters import WriteFile
+from orchestrator.engine.caller import MOST, Call, arguments_of
 
 MARK = "hunter2-marker"
 
@@ -84,3 +87,19 @@ def test_no_operation_keeps_a_text_that_could_be_content(operation: AnyOperation
     fields = msgspec.structs.fields(operation.struct)
     params = operation.struct(**{field.name: MARK if field.name == name else None for field in fields})
     assert arguments_of(params) == ({} if name in SECRET else {name: {"bytes": len(MARK)}})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [100, 200_000])
+async def test_parameters_are_hashed_once_and_many_beside_the_loop(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, sha256 = list[int](), hashlib.sha256
+
+    def noted(data: bytes) -> Any:
+        threads.append(threading.get_ident())
+        return sha256(data)
+
+    monkeypatch.setattr(hashlib, "sha256", noted)
+    params = WriteFile(path="a.txt", content="x" * size, mode="create")
+    call = Call(operation=BY_NAME["write_file"], params=params, size=size)
+    assert await call.hashed() == call.digest
+    assert [thread == threading.get_ident() for thread in threads] == [size == 100]

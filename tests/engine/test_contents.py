@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.ids import Digest
 from orchestrator.core.projections.registry import Encodings
-from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.contents import Contents
 from orchestrator.machine import SystemClock, SystemEntropy
 from tests.in_memory.journal import MemoryJournal
@@ -51,6 +53,23 @@ async def test_the_content_used_last_stays_whatever_it_takes(contents: Contents)
     assert contents.cached(small[0]) is None
     contents.put(*small)
     assert contents.cached(large[0]) is None
+
+
+async def test_a_worker_is_given_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are packed piece by piece. A tuple of 700,000 lines held everybody up for 0.3 s."""
+    given = list[object]()
+
+    async def run(self: ThreadWorkers, work: partial[object]) -> object:
+        given.extend(work.args)
+        return work()
+
+    monkeypatch.setattr(ThreadWorkers, "run", run)
+    contents = Contents(MemoryJournal(clock=SystemClock(), entropy=SystemEntropy()), Encodings(), ThreadWorkers())
+    (old, before), (new, after) = text_of(1, 3000), text_of(2, 3000)
+    contents.put(old, before)
+    contents.put(new, after)
+    assert await contents.differences(old, new)
+    assert [type(one) for one in given] == [Document, Document]
 
 
 async def test_nothing_is_held_when_all_is_dropped(contents: Contents) -> None:

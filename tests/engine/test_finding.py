@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.change import Provenance
+from orchestrator.core.content import SeenLines
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.codec import outcome_of, tags_with
-from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
+from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.engine.record.audit import EventQuery, Task, about, newest, oldest, streams_of, within
 from orchestrator.ports.journal import AppendBatch, EventFilter, Mention, NewEvent

@@ -26,7 +26,7 @@ class Bytes:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.stat = FileStat("file", Signature(len(data), 1, 1, 1), 0o644, 1, 1)
+        self.stat = FileStat("file", Signature(len(data), 1, 1, 1), 0o644, 1)
 
     def stat_now(self) -> FileStat:
         return self.stat
@@ -80,22 +80,6 @@ def test_the_last_lines_are_those_of_the_whole_text(text: str, encoding: Encodin
     at, there = found
     assert there == min(count, len(lines))
     assert scan.rows(at, there, 1 << 20).lines == lines[-count:]
-
-
-@pytest.mark.usefixtures("small_pieces")
-@settings(max_examples=200)
-@given(pieces=st.lists(TEXTS, min_size=2, max_size=5), encoding=ENCODINGS)
-def test_an_index_grows_with_its_file(pieces: list[str], encoding: Encoding) -> None:
-    index, text = LineIndex.empty(encoding, 0), ""
-    for piece in pieces:
-        before, text = text, text + piece
-        data = written(text, encoding)
-        if before:
-            assert LineScan(Bytes(data), index, len(written(before, encoding))).is_same()
-        index.grow(len(data))
-        scan = LineScan(Bytes(data), index, len(data))
-        assert scan.look_through(None, 1 << 20)
-        assert scan.total == len(split(text)[0]) or not text
 
 
 @settings(max_examples=300)

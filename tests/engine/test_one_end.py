@@ -36,6 +36,7 @@ from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.machine import LIMIT_S
 from tests.engine.parts import approvals_of, pipeline_of, services_of
+from tests.in_memory.absent import NoChecks
 from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +90,7 @@ async def test_a_resolved_conflict_is_not_superseded(services: Services, monkeyp
 async def test_a_conflict_is_resolved_once(services: Services) -> None:
     conflict = services.state.pending.open_conflict(await conflict_in(services))
     assert conflict is not None
-    proposals = Proposals(services, pipeline_of(services), None)
+    proposals = Proposals(services, pipeline_of(services), NoChecks())
     params = ResolveConflict(conflict=show(conflict.seq), choice="current")
     wanted = ChangeRequest(caller=PERSON, call=Call(operation=RESOLVE_CONFLICT, params=params), resolves=conflict.seq)
     resolve = partial(
@@ -121,7 +122,7 @@ async def test_a_closed_conflict_changes_nothing_any_more(services: Services, mo
     services.background.tasks = tasks = anyio.create_task_group()
     async with tasks:
         with pytest.raises(ConflictClosed, match="is resolved already"):
-            await Proposals(services, pipeline_of(services), None).resolve(
+            await Proposals(services, pipeline_of(services), NoChecks()).resolve(
                 conflict, command, wanted, choice="proposed", by="person:p", origin=PERSON.origin()
             )
     assert services.workspace.stat(FILE) is None

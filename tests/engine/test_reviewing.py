@@ -28,6 +28,7 @@ from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import AppendBatch, NewEvent
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
 from tests.engine.parts import pipeline_of, services_of
+from tests.in_memory.absent import NoChecks
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workspace import MemoryWorkspace
 from tests.regions import region
@@ -88,7 +89,7 @@ class Queue:
         services = self.services
         pipeline = pipeline_of(services)
         renames = RenameTracker(services)
-        proposals = Proposals(services, pipeline, None)
+        proposals = Proposals(services, pipeline, NoChecks())
         rebaser = Present(services, pipeline.observer, renames)
         attributions = Attributions(services.journal, services.contents)
         views = ConflictViews(services, pipeline.answers.diffs, rebaser, attributions)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.content import LineRange, Signature, digest_of
+from orchestrator.core.content import LineRange, SeenLines, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionOpened
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections import versions

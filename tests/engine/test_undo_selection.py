@@ -22,7 +22,8 @@ from orchestrator.core.decisions.undo import Undo
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
-from orchestrator.core.ids import AgentName, Seq, SessionId, Timestamp, WorkspacePath
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.positions import Timestamp
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.undo import SLICE, UndoSelector
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services

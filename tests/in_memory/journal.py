@@ -324,6 +324,7 @@ def _fitting(events: Iterable[Recorded], wanted: EventFilter) -> Iterable[Record
             and wanted.stream in (None, recorded.stream)
             and wanted.agent in (None, recorded.agent)
             and wanted.session in (None, recorded.session)
+            and wanted.client_call_id in (None, recorded.origin.client_call_id)
             and (wanted.until is None or recorded.seq <= wanted.until)
             and (wanted.since_at is None or recorded.at >= wanted.since_at)
             and (wanted.until_at is None or recorded.at <= wanted.until_at)

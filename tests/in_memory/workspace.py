@@ -23,7 +23,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.name_index import NameKind
+from orchestrator.core.name_index import line_of
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import (
@@ -32,6 +32,7 @@ from orchestrator.ports.workspace import (
     FileBytes,
     FileStat,
     Ignore,
+    Known,
     ListedName,
     Scanned,
     ScanResult,
@@ -54,7 +55,7 @@ class _Node:
     def stat(self) -> FileStat:
         signature = Signature(len(self.data), self.changed, self.changed, self.inode)
         target = escaped(self.data.decode()) if self.kind == "symlink" else None
-        return FileStat(self.kind, signature, self.mode, 1, _UID, target)
+        return FileStat(self.kind, signature, self.mode, _UID, target)
 
 
 class _NoRules:
@@ -191,7 +192,7 @@ class MemoryWorkspace:
                 found.append(None)
         return found
 
-    def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
+    def read(self, path: WorkspacePath, *, most: int, growing: bool = False) -> FileBytes:
         with self.lock:
             node = self.regular(path)
             if len(node.data) > most:
@@ -230,10 +231,10 @@ class MemoryWorkspace:
                 if not is_temp(name)
             ]
 
-    def scan(self) -> ScanResult:
+    def scan(self, known: Known = lambda path, signature, mode: False) -> ScanResult:
         with self.lock:
             files: list[Scanned] = []
-            others: list[tuple[str, NameKind]] = []
+            lines: set[str] = set()
             skipped: dict[str, int] = {}
             pending = [WorkspacePath(".")]
             while pending:
@@ -243,17 +244,19 @@ class MemoryWorkspace:
                     if not valid_name(name):
                         why = "names that break the name rule"
                         skipped[why] = skipped.get(why, 0) + 1
-                        others.append((_beside(path, escaped(name)), "invalid"))
+                        lines.add(line_of(_beside(path, escaped(name)), "invalid"))
                     elif self._ignored(path, name, node):
                         continue
                     elif node.kind == "directory":
-                        others.append((path, "directory"))
+                        lines.add(line_of(path, "directory"))
                         pending.append(path)
                     elif node.kind == "file":
-                        files.append(Scanned(path, node.stat().signature, node.mode))
+                        lines.add(path)
+                        if not known(path, node.stat().signature, node.mode):
+                            files.append(Scanned(path, node.stat().signature, node.mode))
                     else:
-                        others.append((path, "other"))
-            return ScanResult(tuple(sorted(files, key=lambda item: item.path)), skipped, tuple(others))
+                        lines.add(line_of(path, "other"))
+            return ScanResult(tuple(sorted(files, key=lambda item: item.path)), skipped, sorted(lines))
 
     def _ignored(self, path: WorkspacePath, name: str, node: _Node) -> bool:
         return name in BUILT_IN or is_temp(name) or self.ignore.ignored(path, directory=node.kind == "directory")

@@ -25,6 +25,8 @@ __all__ = ["links"]
 
 Call = Callable[[str], Mapping[str, Any]]
 
+NATIVE = {"client": "c", "tool": "T", "call": "1"}
+
 LOOKS: dict[str, Call] = {
     "list_files": lambda path: {"path": path},
     "find_files": lambda path: {"path": path, "glob": "*"},
@@ -34,6 +36,10 @@ LOOKS: dict[str, Call] = {
     "stale_readers": lambda path: {"path": path},
     "tag_file": lambda path: {"path": path, "tags": ["seen"]},
     "journal_query": lambda path: {"path": path},
+    "run_command": lambda path: {"cwd": path, "argv": ["true"]},
+    "native_before": lambda path: {**NATIVE, "path": path, "kind": "read"},
+    "native_after": lambda path: {**NATIVE, "path": path, "kind": "read"},
+    "report_tool_call": lambda path: {**NATIVE, "state": "asks", "kind": "read", "paths": [path]},
 }
 BY_PEOPLE: dict[str, Call] = {
     "content_at": lambda path: {"path": path, "at": "@1"},
@@ -66,7 +72,7 @@ NO_PATH_OF_THE_WORKSPACE = {
 NEVER_CALLED = {("approve", "pattern")}  # a grant for what a request asks; there is none
 BY_HAND = {
     *("up", "stop", "mcp", "completion", "approver reset", "policy init", "journal adopt", "journal reset"),
-    *("approvals show", "conflicts show"),
+    *("approvals show", "conflicts show", "commit", "connect", "disconnect", "doctor", "hook", "run"),
     *("policy test", "journal restore", "replay"),  # files and folders of the caller's own, opened as the caller
 }
 """Commands that are no operation with its parameters; none takes a path of the workspace."""
@@ -116,6 +122,7 @@ OR_ELSE: dict[str, str | None] = {
     "find_files": "not_a_directory",
     "directory_stats": "not_a_directory",
     "create_directory": "already_exists",
+    "run_command": "not_a_directory",
     "journal_redact": "not_redactable",
     "content_at": "not_found",
     **dict.fromkeys(
@@ -128,6 +135,8 @@ OR_ELSE: dict[str, str | None] = {
             "policy_explain",
             "list_tags",
             "tag_file",
+            "native_after",
+            "report_tool_call",
         )
     ),
 }
@@ -235,7 +244,11 @@ def test_names_that_nothing_expands_or_decodes(hostile: HostileWorkspace, caller
 
 
 def test_links_and_what_is_no_file(hostile: HostileWorkspace, caller: Transport, kinds: Path) -> None:
-    attack(hostile, caller, CALLS, rows(LINKS, "symlink_refused") + rows(KINDS), OR_ELSE)
+    every = rows(LINKS, "symlink_refused") + rows(KINDS)
+    own_tools = ("native_before", LOOKS["native_before"])  # a client may read a file of any size by itself
+    attack(hostile, caller, [call for call in CALLS if call != own_tools], every, OR_ELSE)
+    others = [row for row in every if row[0] != "huge.log"]
+    attack(hostile, caller, [own_tools, ("file_info", LOOKS["file_info"])], others, OR_ELSE)
 
 
 def test_links_in_the_header_of_a_patch(hostile: HostileWorkspace, caller: Transport, kinds: Path) -> None:

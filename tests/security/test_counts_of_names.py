@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.clients.python import FileAccess
+from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +69,39 @@ async def test_a_glob_finds_out_no_name(daemon: RunningDaemon, alice: FileAccess
     for glob in ("hidden/vau*", "**/vault.py", "hidden/v?ult*.py"):
         assert await answers(alice, glob, at) == await answers(alice, glob.replace("v", "z"), at)
     assert "hidden" not in repr(await alice.related_files("shown.py"))
+
+
+CALLS: dict[str, Callable[[FileAccess, str], Awaitable[object]]] = {
+    "a search": lambda alice, path: alice.search_content("x", path=path),
+    "a search of the past": lambda alice, path: alice.search_content("x", path=path, at="@start"),
+    "a move, not made": lambda alice, path: alice.move_file(path, "moved.py", preview=True),
+    "a move": lambda alice, path: alice.move_file(path, "moved.py"),
+    "a deletion, not made": lambda alice, path: alice.delete_file(path, preview=True),
+    "a deletion": lambda alice, path: alice.delete_file(path),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_path_finds_out_no_name(daemon: RunningDaemon, alice: FileAccess, call: str) -> None:
+    (daemon.workspace / "hidden/folder").mkdir()
+    refusals = list[str]()
+    for name in ("vault.py", "folder", "nothing", "folder/nothing"):
+        with pytest.raises(RemoteError) as refused:
+            await CALLS[call](alice, f"hidden/{name}")
+        refusals.append(f"{refused.value.code} {refused.value} {refused.value.details}".replace(name, "NAME"))
+    assert len(set(refusals)) == 1
+    assert refusals[0].startswith("denied ")
+    assert (daemon.workspace / "hidden/vault.py").exists()
+
+
+async def test_how_many_files_a_folder_holds_is_not_told(daemon: RunningDaemon, alice: FileAccess) -> None:
+    (daemon.workspace / "both").mkdir()
+    (daemon.workspace / "both/one.py").write_text("1\n")
+    (daemon.workspace / "both/hidden").mkdir()
+    (daemon.workspace / "both/hidden/other.py").write_text("1\n")
+    with pytest.raises(RemoteError) as refused:
+        await alice.delete_file("both")
+    assert (refused.value.code, str(refused.value)) == ("denied", "both holds files whose names are not shown")
 
 
 async def test_what_may_be_listed_is_counted(daemon: RunningDaemon, alice: FileAccess) -> None:

@@ -30,11 +30,20 @@ actions = ["write", "create", "delete", "move"]
 paths = ["asked*"]
 verdict = "ask"
 reason = "a person's own"
+
+[[rule]]
+name = "runs"
+agents = ["alice"]
+actions = ["run"]
+paths = ["**"]
+commands = ["true"]
+verdict = "allow"
 """
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 SEARCH = [{"search": "line 9\n", "replace": "line nine\n"}]
 OTHER = [{"search": "line 9\n", "replace": "LINE 9\n"}]
+NATIVE = {"client": "claude", "tool": "Read", "call": "toolu_1"}
 PATCH = "--- a/{0}\n+++ b/{0}\n@@ -20 +20 @@\n-line 20\n+line twenty\n"
 
 
@@ -138,6 +147,17 @@ CASES = (
     Case("rollback", "preview", {"agent": "alice", "globs": ["b.txt"], "preview": True}),
     Case("rollback", "ok", {"agent": "alice", "globs": ["b.txt"]}),
     Case("tag_file", "ok", {"path": "a.txt", "tags": ["reviewed"]}),
+    Case("native_before", "ok", {**NATIVE, "kind": "read", "path": "b.txt"}),
+    Case("native_after", "ok", {**NATIVE, "kind": "read", "path": "b.txt"}),
+    Case("open_worktree", "ok"),
+    Case("close_worktree", "refused", {"worktree": "tmp0", "drop": True}),
+    Case("report_tool_call", "ok", {**NATIVE, "state": "asks", "kind": "edit", "paths": ["b.txt"]}),
+    Case("report_tool_call", "ok", {**NATIVE, "state": "ends", "edits": [{"path": "b.txt", "old": "x", "new": "y"}]}),
+    Case("run_command", "ok", {"argv": ["true"]}, ("command", "command")),
+    Case("run_command", "waiting", {"argv": ["false"]}),
+    Case("command_output", "ok", {"command": "{command}"}),
+    Case("list_commands", "ok"),
+    Case("stop_command", "ok", {"command": "{command}"}),
     person("list_tags"),
     person("status"),
     person("cache_clear"),

@@ -43,6 +43,8 @@ EDITED = OLD.replace("monday quokka", "monday quokka again")
 NOW = EDITED.replace("friday quokka", "friday quokka at last")
 KEPT = ("quokka", *(digest_of(text.encode()).removeprefix("sha256:") for text in (OLD, EDITED, NOW)))
 """What no answer may hold; the calls themselves do not say the word."""
+NATIVE = {"client": "claude", "tool": "Edit", "call": "toolu_1", "path": PATH}
+CALL = {"client": "claude", "tool": "Edit", "call": "toolu_2"}
 
 CALLS: dict[str, list[dict[str, Any]]] = {
     "list_files": [{}],
@@ -113,6 +115,23 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"conflict": "{conflict}", "choice": "content", "content": "x\n", "on": "{last}"},
     ],
     "tag_file": [{"path": PATH, "tags": ["diary"]}, {"path": PATH, "tags": ["diary"], "remove": True}],
+    "native_before": [
+        {**NATIVE, "kind": "read"},
+        {**NATIVE, "kind": "edit", "changes": [{"old": "mondey quokka", "new": "x"}]},
+        {**NATIVE, "kind": "write", "content": "x\n"},
+        {**NATIVE, "kind": "patch", "patch": f"*** Update File: {PATH}\n@@\n-mondey quokka\n+x"},
+    ],
+    "native_after": [{**NATIVE, "kind": "read"}, {**NATIVE, "kind": "edit"}, {**NATIVE, "kind": "write"}],
+    "open_worktree": [{}],
+    "close_worktree": [{"worktree": "tmp0"}],
+    "report_tool_call": [
+        {**CALL, "state": "asks", "kind": "edit", "paths": [PATH]},
+        {**CALL, "state": "ends", "edits": [{"path": PATH, "old": "x", "new": "y"}]},
+    ],
+    "run_command": [{"argv": ["true"]}, {"argv": ["cat", PATH], "mode": "scratch"}],
+    "command_output": [{"command": "{first}"}],
+    "list_commands": [{}],
+    "stop_command": [{"command": "{first}"}],
     "list_tags": [{}, {"path": PATH}],
     "status": [{}],
     "cache_clear": [{}],

@@ -38,6 +38,14 @@ paths = ["*"]
 verdict = "ask"
 
 [[rule]]
+name = "copies"
+agents = ["alice"]
+actions = ["run"]
+paths = ["**"]
+commands = ["cp **"]
+verdict = "allow"
+
+[[rule]]
 name = "judges"
 agents = ["judge"]
 actions = ["approve"]
@@ -64,6 +72,8 @@ class Row(NamedTuple):
 
 
 ONE = {"path": PATH}
+NATIVE = {"client": "claude", "tool": "Read", "kind": "read", "call": "toolu_1"}
+CALL = {"client": "claude", "tool": "Edit", "state": "ends", "call": "toolu_2"}
 EDIT = {"changes": [{"search": "monday quokka again", "replace": "monday"}], "preview": True}
 WRITE = {"content": "x\n", "mode": "truncate", "base": "{last}", "preview": True}
 PATCH = f"--- a/{PATH}\n+++ b/{PATH}\n@@ -3,1 +3,1 @@\n-tuesday quokka\n+tuesday\n"
@@ -121,11 +131,20 @@ TABLE = [
     Row("reserve_paths", {"globs": ["vault/*"]}, "leaves out", "is silent"),
     Row("stale_readers", ONE, "asks", "asks"),
     Row("journal_query", {"kind": "change_applied"}, "leaves out", "is silent"),
+    Row("native_before", {**ONE, **NATIVE}, "shows", "asks"),
+    Row("native_after", {**ONE, **NATIVE}, "shows", "asks"),
+    Row("open_worktree", {}, "is silent", "is silent"),
+    Row("report_tool_call", {**CALL, "edits": [{**ONE, "old": "a", "new": "b"}]}, "is silent", "is silent"),
+    Row("run_command", {"argv": ["cp", "open.txt", "vault/another plan.txt"]}, "leaves out", "is silent"),
     Row("approvals_list", {}, "leaves out", "is silent", "judge"),
     Row("approvals_show", {"approval": "{approval}"}, "refuses", "refuses", "judge"),
 ]
 
-NAMES_NO_PATH = {"begin_task", "end_task", "release_paths", "resolve_conflict", "approve", "deny"}
+NAMES_NO_PATH = {
+    *("begin_task", "end_task", "release_paths", "resolve_conflict"),
+    *("command_output", "list_commands", "stop_command", "close_worktree"),
+    *("approve", "deny"),
+}
 """They tell nothing of a path that the caller did not name; the last two ask as `approvals_show` does."""
 
 

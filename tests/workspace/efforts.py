@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.errors import SearchNotFound
-from orchestrator.core.events.files import SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath
 
 SEEN = SeenLines(path=WorkspacePath("a.txt"), version=Seq(1), ranges=(LineRange(1, 2),), total_lines=2)

@@ -218,6 +218,32 @@ def test_a_file_that_moves_under_the_read_is_tried_again(make: Make, root: Path)
         workspace.read(as_path("f"), most=1000)
 
 
+@pytest.mark.parametrize(("rewritten", "expected"), [(False, b"one\n"), (True, None)])
+def test_a_file_that_only_grows_is_read_as_it_was(
+    make: Make, root: Path, *, rewritten: bool, expected: bytes | None
+) -> None:
+    log = root / "log"
+    log.write_bytes(b"one\n")
+    recording = RecordingDisk(Disk(), str(root))
+
+    def grow(sentence: str) -> None:
+        if sentence == "read log":
+            old = log.read_bytes()
+            log.write_bytes((old.swapcase() if rewritten else old) + b"more\n")
+
+    recording.fail = grow
+    workspace = make(disk=recording.disk)
+    with pytest.raises(ChangedWhileRead):
+        workspace.read(as_path("log"), most=1000)
+    log.write_bytes(b"one\n")
+    if expected is None:
+        with pytest.raises(ChangedWhileRead):
+            workspace.read(as_path("log"), most=1000, growing=True)
+    else:
+        found = workspace.read(as_path("log"), most=1000, growing=True)
+        assert (found.data, found.stat.signature.size) == (expected, len(expected))
+
+
 @pytest.mark.parametrize("length", [256, 5000])
 def test_long_names(length: int, workspace: LocalWorkspace) -> None:
     for path in ("n" * length, f"d/{'n' * length}"):

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.content import Signature
+from orchestrator.core.errors import DiskFull
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import TEMP, as_path
 
@@ -58,3 +61,14 @@ def test_names_escape_what_breaks_the_rule(workspace: LocalWorkspace, root: Path
     assert set(listed) == {"bad\\nname", "link"}
     assert not listed["bad\\nname"].valid
     assert listed["link"].stat.target == "to\\nthere"
+
+
+def test_trouble_with_what_is_met_is_no_closed_directory(workspace: LocalWorkspace, root: Path) -> None:
+    """What is found is appended while the scan goes on: where that fails, so does the scan."""
+    (root / "f").write_text("x")
+
+    def known(path: WorkspacePath, signature: Signature, mode: int) -> bool:
+        raise DiskFull("the disk is full")
+
+    with pytest.raises(DiskFull):
+        workspace.scan(known)

@@ -5,9 +5,10 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 - `context.py`: the global options, the connection, the terminal, how an answer is printed. Begin here.
 - `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
   one gets it, unless a module has it by hand:
-- `files.py` (looking and changing), `approvals.py`, `conflicts.py`, `journal.py` (events, export, checkpoints, the past
-  as a folder),
-  `policies.py`, `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
+- `files.py` (looking and changing), `approvals.py`, `commands.py` (programs that are run), `conflicts.py`,
+  `journal.py` (events, export, checkpoints, the past as a folder), `commit.py` (into git), `policies.py`, `connect.py`
+  (clients' configurations; `agent_token.py`: their tokens), `run.py` (an agent: `agent_run.py`, `agent_screen.py`,
+  `agent_gate.py`), `doctor.py`, `daemon.py` (up, stop, mcp, and what works while the daemon is stopped).
 - `new_folder.py`: the folder that a command makes and fills; `pager.py`: how a long answer is shown.
 """
 
@@ -21,7 +22,19 @@ import click
 
 from orchestrator.api.framing import Refusal, refusal
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.clients.cli import approvals, conflicts, daemon, files, journal, policies
+from orchestrator.clients.cli import (
+    approvals,
+    commands,
+    commit,
+    conflicts,
+    connect,
+    daemon,
+    doctor,
+    files,
+    journal,
+    policies,
+    run,
+)
 from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
@@ -36,6 +49,8 @@ GROUPS = {
     "approver": "The code that a person decides with.",
     "grants": "What people let agents do without asking again.",
     "conflicts": "Changes that could not be applied.",
+    "command": "Programs that agents, and you, run in the workspace.",
+    "worktree": "Copies of the workspace in which launched agents worked by themselves.",
     "lease": "Who works where: paths that somebody reserved for a while.",
     "cache": "What the daemon remembers of contents, and can compute again.",
     "stats": "What the workspace holds, in numbers.",
@@ -57,9 +72,8 @@ def _assemble() -> None:
     """The commands by hand, and for every other operation that is called by one, the usual; each under its words."""
     groups = {name: click.Group(name, help=about) for name, about in GROUPS.items()}
     groups[str(approvals.approvals.name)] = approvals.approvals
-    by_hand = (
-        each for module in (daemon, files, approvals, conflicts, journal, policies) for each in vars(module).values()
-    )
+    modules = (daemon, connect, doctor, files, approvals, commands, conflicts, journal, commit, policies, run)
+    by_hand = (each for module in modules for each in vars(module).values())
     for command in (*groups.values(), *by_hand, *map(OperationCommand, OPERATIONS)):
         if isinstance(command, click.Command) and command.name:
             *above, name = command.name.split()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NoReturn, TypeVar
 
 import click
-import msgspec
 from click.shell_completion import get_completion_class
 
 from orchestrator.api import locations, processes
@@ -23,8 +20,10 @@ from orchestrator.api.journal_checks import JOURNAL_VERIFY, JournalVerify
 from orchestrator.api.journal_operations import JOURNAL_BACKUP, JournalBackup
 from orchestrator.clients import running_daemon
 from orchestrator.clients.cli import context
+from orchestrator.clients.cli.connect import program
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
+from orchestrator.clients.connect.templates import TEMPLATES
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.render.generic import facts
 from orchestrator.clients.running_daemon import StateDirectoryInUse, ending
@@ -44,7 +43,7 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
     approver: Literal["set", "missing"]
     approver_code: str | None  # only from the call that made it
     amiss: tuple[str, ...]  # what a person must act on, as `status` says it
-    connect: dict[str, str]  # agent → what to run or to put into its settings
+    connect: dict[str, str]  # client → the command that connects it
 
 
 @click.command(cls=Command)
@@ -96,7 +95,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool, http: int | None) -
     where = facts(("daemon", state), ("workspace", found.workspace), ("socket", found.socket), ("http", found.http))
     agents = (line for agent, how in found.connect.items() for line in (f"  {agent}:", f"    {escaped(how)}"))
     notes = (f"note: {escaped(note)}" for note in found.amiss)
-    return settings.show(found, (*where, *notes, "connect an agent:", *agents))
+    return settings.show(found, (*where, *notes, "connect an agent (with --print: show what is written):", *agents))
 
 
 @click.command(cls=Command)
@@ -135,11 +134,24 @@ def mcp(settings: Settings, arguments: tuple[str, ...]) -> int:
     """Serve MCP on stdin and stdout: what agents start."""
     from orchestrator.clients.stdio_proxy.main import main
 
-    before = {"--workspace": settings.workspace, "--state-dir": settings.state_dir}
-    before |= {"--agent": settings.agent, "--token-file": settings.token_file}
-    return main(
-        [*(word for name, value in before.items() if value for word in (name, value)), *arguments], settings.token
-    )
+    return main([*_given(settings, "--state-dir"), *arguments], settings.token)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def hook(settings: Settings, arguments: tuple[str, ...]) -> int:
+    """Judge and record what an agent does with its own tools: what its client runs."""
+    from orchestrator.clients.hooks.program import main
+
+    return main([*_given(settings), *arguments], settings.token)
+
+
+def _given(settings: Settings, *more: str) -> list[str]:
+    """The options that came before the command, and that the command takes itself."""
+    before = {"--workspace": settings.workspace, "--agent": settings.agent, "--token-file": settings.token_file}
+    before |= dict.fromkeys(more, settings.state_dir)
+    return [word for name, value in before.items() if value for word in (name, value)]
 
 
 @click.command()
@@ -162,24 +174,12 @@ def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -
 
 
 def _connecting(workspace: str, http: str | None) -> dict[str, str]:
-    """What to run, or to put into the settings of each agent."""
-    script = shutil.which(sys.argv[0]) if sys.argv[0] else None
-    ours = script is not None and Path(script).name == "orchestrator"
-    start = [str(Path(script).absolute())] if ours and script else [sys.executable, "-m", "orchestrator"]
-
-    def command(agent: str) -> list[str]:
-        return [*start, "mcp", "--workspace", workspace, "--agent", agent]
-
-    name, *arguments = command("gemini")
-    gemini = {"mcpServers": {"orchestrator": {"command": name, "args": arguments}}}
-    opencode = {"mcp": {"orchestrator": {"type": "local", "command": command("opencode")}}}
+    """The command that connects each client; what it writes is in one place, `clients/connect/templates.py`."""
+    start = shlex.join((*program(), "--workspace", workspace, "connect"))
     bearer = "Authorization: Bearer TOKEN"  # of `orchestrator agent add`
     over_http = {"Claude Code, over HTTP": f'claude mcp add --transport http orchestrator {http} --header "{bearer}"'}
     return {
-        "Claude Code": f"claude mcp add orchestrator -- {shlex.join(command('claude'))}",
-        "Codex": f"codex mcp add orchestrator -- {shlex.join(command('codex'))}",
-        "Gemini CLI, .gemini/settings.json": msgspec.json.encode(gemini).decode(),
-        "opencode, opencode.json": msgspec.json.encode(opencode).decode(),
+        **{template.title: f"{start} {client}" for client, template in TEMPLATES.items()},
         **(over_http if http else {}),
     }
 

@@ -101,7 +101,7 @@ def policy_test(settings: Settings, file: str, policy: str | None) -> int:
     """Try a table of cases on a policy: exit code 1 where a verdict is not the expected one. Needs no daemon."""
     cases = parse_cases(text_of(file), file)
     named = policy or (str(Path(file).parent / cases.policy) if cases.policy else "")
-    whole = parse_layers(_texts(settings, named), shipped_policies())
+    whole = parse_layers(policy_texts(settings, named), shipped_policies())
     failed = tuple(
         FailedCase(
             line=tried.line,
@@ -120,7 +120,7 @@ def policy_test(settings: Settings, file: str, policy: str | None) -> int:
     return settings.show(PolicyTested(source=whole.source, ok=not failed, cases=len(cases.cases), failed=failed))
 
 
-def _texts(settings: Settings, named: str) -> tuple[PolicyText, ...]:
+def policy_texts(settings: Settings, named: str = "") -> tuple[PolicyText, ...]:
     """The one that is named, over the operator's others if it can't stand alone.
 
     The workspace's own file beside the operator's, where it is that; or all files here.
@@ -139,7 +139,7 @@ def _beneath_state(settings: Settings) -> tuple[PolicyText, ...]:
     return tuple(text for text in operators if text.layer in ("system", "user"))
 
 
-SHIPPED = ("default", "strict", "ask_all", "read_only", "local_models")
+SHIPPED = ("default", "strict", "ask_all", "read_only", "local_models", "run_tests")
 
 
 @click.command("policy init", cls=Command)

@@ -13,12 +13,13 @@ from orchestrator.api import results as r
 from orchestrator.api.administration import StatusInfo
 from orchestrator.api.briefing import Briefing, briefing_head, briefing_rows
 from orchestrator.api.conflicts import ConflictInfo, Party
+from orchestrator.api.context import Excerpt, Summary, excerpt_head, excerpt_rows, summary_head
 from orchestrator.api.framing import Refusal
 from orchestrator.api.journal_operations import JournalEntry, JournalPage
-from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.relations import FoundReferences, Related, reference_rows, references_head, related_rows
 from orchestrator.api.session_operations import notice_text
 from orchestrator.api.structure import Overview, overview_head, overview_rows
+from orchestrator.clients.render.commands import for_people, without_calls_of_agents
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.clients.render.generic import (
     DIFF_GOES_ON,
@@ -34,13 +35,6 @@ from orchestrator.clients.render.generic import (
 )
 from orchestrator.core.errors import escaped, plural
 
-COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
-"""Operation → command."""
-
-_NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
-_TAKES = re.compile(rf"\b({'|'.join(COMMANDS)}) takes: [^.]*\.(?: Send them with the types of its schema\.)?")
-_FOR_AGENTS = re.compile(r" \(supersedes='@\d+'\)|(?:, or|;) await_change(?:\('@(?:\d+|N)'\)(?: follows it)?)?")
-"""What only an agent can send; a conflict's commands are below its message."""
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "granted": "green", "waiting": "yellow", "conflict": "yellow"}
 _DECIDED = ("approval", "conflict", "review", "grant", "lease")
 _TOLD = {name: f"{name} {{}}" for name in ("code", "rule", "choice", "verdict", "cause", "reviewer", "source", "pid")}
@@ -62,17 +56,14 @@ def rendered(result: r.Result) -> Iterator[str]:
     return lines_of(result)
 
 
-def for_people(hint: str) -> str:
-    """A hint with the commands that a person runs in place of the operations that an agent calls."""
-    hint = _TAKES.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]} --help` says what it takes.", hint)
-    return _NAMED.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]}`", _FOR_AGENTS.sub("", hint))
-
-
 def refused(refusal: Refusal) -> Iterator[str]:
     """The lines of a refusal."""
     yield click.style(f"{refusal.code}: ", fg="red") + escaped(refusal.message)
     if refusal.hint:
-        yield f"  {escaped(for_people(refusal.hint))}"
+        yield f"  {escaped(for_people(refusal.hint).replace(', from `details`.', ':'))}"
+    for place in refusal.details.get("places", ()):
+        where = f"{place['path']}:{place['line']}" if "path" in place else f"line {place['line']}"
+        yield f"  {escaped(place['name'])}, {escaped(where)}: {escaped(for_people(place['call']))}"
     yield from content(refusal.shown or "")
 
 
@@ -87,10 +78,11 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     status = answer.status if answer.would_be is None else f"{answer.status}, would be {answer.would_be}"
     named = answer.version_id or answer.approval or answer.conflict or answer.change or ""
     colour = _STATUS_COLOURS.get(answer.status, "red")
-    lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
-    message = escaped(_FOR_AGENTS.sub("", answer.message))
+    lines = f" (+{answer.added} -{answer.removed})" if answer.added is not None and answer.diff is None else ""
+    message = escaped(without_calls_of_agents(answer.message))
     yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {message}{lines}"
-    rest = for_people(answer.diff_rest).replace("`orchestrator conflicts list`", f"`{_show_conflict(answer)}`")
+    listed = f"list_conflicts(conflict='{answer.conflict}')"
+    rest = for_people(answer.diff_rest.replace(listed, f"`{_show_conflict(answer)}`"))
     more = f"{DIFF_GOES_ON}: {rest}" if rest else DIFF_GOES_ON
     yield from diff_lines(answer.diff, more if answer.diff_truncated else "")
     yield from content(answer.shown or "")
@@ -112,6 +104,22 @@ def _show_conflict(answer: r.ChangeAnswer) -> str:
 
 
 @rendered.register
+def _excerpt(result: Excerpt) -> Iterator[str]:
+    yield excerpt_head(result)
+    for row in excerpt_rows(result):
+        yield from content(row)
+    yield from (f"… {escaped(for_people(part.next))}" for part in result.left_out)
+
+
+@rendered.register
+def _summary(result: Summary) -> Iterator[str]:
+    yield summary_head(result)
+    yield from content(result.text)
+    if result.next:
+        yield f"… {escaped(for_people(result.next))}"
+
+
+@rendered.register
 def _overview(result: Overview) -> Iterator[str]:
     yield overview_head(result)
     for row in overview_rows(result):
@@ -119,7 +127,6 @@ def _overview(result: Overview) -> Iterator[str]:
     if result.left_out:
         more = _skipping(result.next) or "--symbol NAME for what one holds"
         yield f"… {result.left_out} of {plural(result.symbols, 'symbol')} left out; go on with {more}"
-    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 
 def _skipping(call: str | None) -> str:
@@ -146,7 +153,6 @@ def _related(result: Related) -> Iterator[str]:
         yield f"… {plural(result.left_out, 'file')} left out; go on with {_skipping(result.next)}"
     if result.partial:
         yield "(there was no time to look at every file)"
-    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 
 @rendered.register
@@ -155,7 +161,6 @@ def _references(result: FoundReferences) -> Iterator[str]:
         yield from content(row)
     yield f"({references_head(result)})"
     yield from go_on(len(result.hits), result.total, result.cursor)
-    yield from (f"warning: {escaped(warning)}" for warning in result.warnings)
 
 
 @rendered.register
@@ -179,7 +184,7 @@ def _hits(found: r.SearchResult) -> Iterator[str]:
         count = plural(found.total, "matching line")
         yield count if found.total else f"{count} in {plural(found.files_searched, 'file')}"
     if found.hint:
-        yield f"({escaped(found.hint)})"
+        yield f"({escaped(for_people(found.hint))})"
     yield from (f"{click.style(escaped(file.path), fg='magenta')}:{file.total}" for file in found.files)
     for number, hit in enumerate(found.hits):
         if number and (hit.before or hit.after):
@@ -254,6 +259,8 @@ def _about(entry: JournalEntry) -> str:
         about.append(str(event.get("operation") or ""))
     about += [name for name in ("whole", "unseen") if event.get(name)]
     about += [words.format(event[name]) for name, words in _TOLD.items() if event.get(name)]
+    if entry.client_call_id is not None:
+        about.append(f"call {entry.client_call_id}")
     if "code" not in event:
         about += [str(event[name]) for name in ("reason", "message") if event.get(name)]
     return ", ".join(filter(None, about))

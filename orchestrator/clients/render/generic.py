@@ -34,6 +34,7 @@ from orchestrator.api.session_operations import (
     seen_span,
 )
 from orchestrator.api.tags import TaggedFiles
+from orchestrator.clients.render.commands import for_people
 from orchestrator.clients.render.diff_rows import diff_lines
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.tables import Problem
@@ -94,6 +95,7 @@ TITLED = (FailedCase,)
 DIFF_GOES_ON = "… the diff goes on"
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
 _SIZES = ("size", "bytes")
+_CALLS = ("next", "rest", "hint")
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LABELS = {"unchecked": "not checked", "approver_code": "approver code, shown this once"}
 _PHRASES = {
@@ -131,7 +133,7 @@ def lines_of(result: r.Result) -> Iterator[str]:
     if alone == "" and not lists:
         yield EMPTY[type(result)]
     if values.get("more"):
-        yield f"… more follows; go on with {escaped(str(values['next']))}"
+        yield f"… more follows; go on with {escaped(for_people(str(values['next'])))}"
     yield from diff_lines(values.get("diff"), DIFF_GOES_ON if values.get("diff_truncated") else "")
     yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
@@ -201,7 +203,7 @@ def _cell(name: str, value: object) -> str:
         case msgspec.Struct():
             return msgspec.json.encode(value).decode()
         case _:
-            return str(value)
+            return for_people(str(value)) if name in _CALLS else str(value)
 
 
 MOST_NAMES = 6

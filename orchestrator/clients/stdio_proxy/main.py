@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any
 
-from orchestrator.api import locations
+from orchestrator.api import locations, sockets
 from orchestrator.api.toolsets import TOOLSETS, settings_for
 from orchestrator.clients.running_daemon import DaemonDied, RemoteError, WorkspaceDaemon, accepted
 from orchestrator.clients.stdio_proxy.messages import Handshake, failed, read_message
@@ -88,9 +88,9 @@ class Dialler:
             return self._link(path, None)
 
     def _link(self, path: str, session: str | None) -> Link:
-        connection = locations.connect(path, WELCOME_TIMEOUT_S)
+        connection = sockets.connect(path, WELCOME_TIMEOUT_S)
         try:
-            connection.sendall(locations.preamble("mcp", session=session, **self._introduction))
+            connection.sendall(sockets.preamble("mcp", session=session, **self._introduction))
             lines = connection.makefile("rb")
             welcome = accepted(lines.readline())
             if welcome is None or "session" not in welcome:

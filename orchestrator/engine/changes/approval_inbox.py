@@ -16,9 +16,10 @@ from orchestrator.core.events.conflicts import (
     ApprovalRequested,
     ApprovalShown,
 )
-from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.policy.tables import CLIENT
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.answer_space import PROGRAM, json_size
 from orchestrator.engine.caller import Call, Caller
@@ -152,7 +153,7 @@ class ApprovalInbox:
     async def _info(self, approval: Approval, *, most: int) -> ApprovalInfo:
         paths = approval.request.paths
         known = self._s.state.registry.get
-        entries = {item: known(item.path) for item in paths if not approval.of_read}
+        entries = {item: known(item.path) for item in paths if not approval.for_call}
         changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
         answer = None
         if approval.state != "waiting":
@@ -178,14 +179,14 @@ class ApprovalInbox:
 
     def beside(self, approval: Approval) -> tuple[Approval, ...]:
         """The other changes that wait for one of its files, oldest first."""
-        if approval.of_read:
+        if approval.for_call:
             return ()
         paths = {item.path for item in approval.request.paths}
         return tuple(
             other
             for other in self._s.state.pending.waiting()
             if other.seq != approval.seq
-            and not other.of_read
+            and not other.for_call
             and not paths.isdisjoint(item.path for item in other.request.paths)
         )
 

@@ -63,7 +63,7 @@ class ApprovalService:
                 await self._expire_due(approval, "agent_revoked")
             else:
                 unseen = check_seen(approval, caller, unseen=params.unseen and caller.is_person)
-                until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.of_read else None
+                until = now + self._s.permissions.policy.limits.granted_read_s * 1000 if approval.for_call else None
                 granted = ApprovalGranted(
                     approval=approval.seq,
                     by=caller.agent,
@@ -75,7 +75,7 @@ class ApprovalService:
                 wider = [(stream_of(grant), grant) for grant in await self._grants.wanted(caller, params, approval)]
                 with anyio.CancelScope(shield=True):  # a call that is cancelled takes no yes back
                     added = (await self._s.notes.append(caller.origin(call), (approval.stream, granted), *wider))[1:]
-                    if not approval.of_read:
+                    if not approval.for_call:
                         await self._apply(approval)
         await self._recheck_beside(approval)
         answer = await self._answers.of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,10 +13,20 @@ from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, DivergedPath
-from orchestrator.core.ids import Seq, show
+from orchestrator.core.ids import Seq, show, to_the_second
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.answer_space import AnswerSpace, size
-from orchestrator.engine.changes.diffs import MOST_SHOWN, Diffs, ShownDiff, Shows, merge_texts, regions, rules
+from orchestrator.engine.changes.diffs import (
+    MOST_SHOWN,
+    Diffs,
+    ShownDiff,
+    Shows,
+    befores,
+    line_counts,
+    merge_texts,
+    regions,
+    rules,
+)
 from orchestrator.engine.changes.whole_changes import WholeChanges
 from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
@@ -60,7 +69,7 @@ class Answers:
         """Whether `@seq` is an approval or a conflict that is open, or leads to one; looks in memory only."""
         match led := self._led_to(seq):
             case Approval(state=state):
-                return state == "waiting" or (state in ("granted", "used") and not led.of_read)
+                return state == "waiting" or (state in ("granted", "used") and not led.for_call)
             case Conflict(state=state):
                 return state == "open"
             case _:
@@ -85,13 +94,18 @@ class Answers:
         paths = tuple(item.path for item in approval.request.paths)
         shown = all(map(shows, paths))
         diff, cut = ShownDiff(None)
-        if shown and not approval.of_read:
+        if shown and not approval.for_call:
             diff, cut = await self.diffs.of(approval.request.paths, shows)
+        status: r.ChangeStatus
         match approval.state:
-            case "granted" if approval.of_read:
-                status: r.ChangeStatus = "granted"
-                until = datetime.fromtimestamp((approval.until or 0) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+            case "granted" if approval.request.tool_call is not None:
+                status, message = "granted", f"{number} is granted: its agent uses its own tool"
+            case "granted" if approval.for_call:
+                status = "granted"
+                until = to_the_second(approval.until or 0)
                 message = f"{number} is granted until {until}: send the call that asked again"
+            case "used" if approval.for_call:
+                status, message = "expired", f"{number} was granted, and used; send the call anew to ask again"
             case "waiting" | "granted" | "used":
                 status = "waiting"
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
@@ -209,7 +223,7 @@ class Answers:
         as_sent = event.fit.rung == "current" and not why.reverts and why.resolves is None
         if shown and not as_sent:
             diff, cut = await self.diffs.of(event.paths, shows)
-        hunks = [hunk for changed in event.paths if shown for hunk in changed.hunks]
+        added, removed = line_counts(*befores(event.paths)) if shown else (None, None)
         answer = r.ChangeAnswer(
             status="applied",
             success=True,
@@ -217,8 +231,8 @@ class Answers:
             diff=diff,
             diff_truncated=bool(cut),
             diff_rest=_rest(cut, f"get_diff(from='{show(event.change)}', to='{show(version)}')"),
-            added=sum(hunk.new_len for hunk in hunks),
-            removed=sum(hunk.old_len for hunk in hunks),
+            added=added,
+            removed=removed,
             version_id=show(version),
             change=show(event.change),
             paths=tuple(

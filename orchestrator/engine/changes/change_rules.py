@@ -13,7 +13,7 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
-from orchestrator.core.policy.evaluate import asks_for_size
+from orchestrator.core.policy.evaluate import evaluation_of
 from orchestrator.core.policy.protected import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.engine.caller import Caller
@@ -54,8 +54,6 @@ class ChangeRules:
             asks.append(NeedApproval("edits.lowest_rung", reason))
         if unseen and edits.stale_reads != "allow":
             asks.append(NeedApproval("edits.stale_reads", unseen_in_words(unseen)))
-        if edits.secrets == "ask":
-            asks += self.secrets.asks(plan)
         return (*asks, *self.repository(plan, facts))
 
     def sized(
@@ -65,7 +63,7 @@ class ChangeRules:
         facts: Mapping[WorkspacePath, Facts],
     ) -> tuple[PermissionCheck, ...]:
         """What policy is asked once it is known what would be written, if it asks for that."""
-        if not asks_for_size(self._permissions.policy):
+        if not evaluation_of(self._permissions.policy).asks_for_size:
             return checks
         if isinstance(outcome, ConflictOutcome):
             sizes = {outcome.path: len(outcome.proposed or b"")}

@@ -8,15 +8,16 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance
-from orchestrator.core.content import LargeContent, LineHunk, LineRange, digest_of
+from orchestrator.core.content import LargeContent, LineHunk, LineRange, SeenLines, digest_of
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSides, ConflictSuperseded
-from orchestrator.core.events.files import ContentShown, SeenLines
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.events.files import ContentShown
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.answer_space import fit, render
 from orchestrator.engine.caller import ChangeRequest

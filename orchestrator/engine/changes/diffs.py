@@ -202,6 +202,15 @@ def befores(paths: Iterable[PathChange]) -> list[tuple[PathChange, Digest | None
     return [(item, source.before if source else None) for item, source in zip(touched, sources, strict=True)]
 
 
+def line_counts(*changes: tuple[PathChange, Digest | None]) -> tuple[int | None, int | None]:
+    """Lines that files gain and lose, each with what it held before; None where those of one were not compared."""
+    counts = [item.counts(before) for item, before in changes]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return None, None
+    return sum(added for added, _ in known), sum(removed for _, removed in known)
+
+
 def merge_texts(merged: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     """The places, those that git would have left to a person first."""
     chosen = sorted(merged, key=lambda region: region.rule == "clean")[:MOST_SHOWN]

@@ -282,9 +282,9 @@ def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) 
     )
 
 
-def orphans(path: WorkspacePath, contents: Iterable[bytes], change: Seq | None) -> AppendBatch:
+def orphans(path: WorkspacePath, contents: Iterable[bytes | StagedContent], change: Seq | None) -> AppendBatch:
     """What keeps bytes of a temporary file that no event explains."""
-    blobs = tuple((digest_of(data), data) for data in contents)
+    blobs = tuple((digest_of(data) if isinstance(data, bytes) else data.digest, data) for data in contents)
     events = tuple(
         NewEvent(f"stray:{path}", OrphanContentKept(path=path, digest=digest, size=len(data), change=change))
         for digest, data in blobs

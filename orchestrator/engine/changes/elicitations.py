@@ -58,7 +58,7 @@ class Elicitations:
             return None
         if request.shown_to(person.agent, person.via).asked:
             return None
-        if not request.of_read and not await self._sees(caller, request):
+        if not request.for_call and not await self._sees(caller, request):
             return None  # its client would be shown what is kept from the agent
         try:
             self._inbox.authorize(person, request)

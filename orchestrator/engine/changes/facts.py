@@ -8,20 +8,11 @@ import anyio.lowlevel
 import msgspec
 
 from orchestrator.api import parameters as p
+from orchestrator.core import errors as e
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Base, Facts, Held
-from orchestrator.core.errors import (
-    ChangedWhileRead,
-    Denied,
-    FileNotFound,
-    IoFailed,
-    OrchestratorError,
-    ParameterInvalid,
-    PathError,
-    StaleBase,
-    VersionNotKept,
-)
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_digest, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.read_sets import Rule
 from orchestrator.engine.caller import Caller, ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required_content
@@ -54,8 +45,8 @@ class FactFinder:
             try:
                 present = await self._observer.keep(path)
                 held = await self._held(present)
-            except PathError as error:
-                if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
+            except e.PathError as error:
+                if not command.lenient or isinstance(error, e.IoFailed | e.ChangedWhileRead):
                     raise  # these say nothing of what is there
                 facts[path] = Facts(path, None, None, error=error)
                 continue
@@ -98,7 +89,7 @@ class FactFinder:
         if rule is None:
             return None
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
-            raise ParameterInvalid("base", "must be '@N' for a change of several files")
+            raise e.ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
             readable = self._s.access.shows(wanted.caller, path)  # else no outcome depends on the content
             base = await self._named_base(wanted.base, present, readable=readable)
@@ -124,7 +115,7 @@ class FactFinder:
         path, entry = present.path, present.entry
         digest = parse_digest(raw) if isinstance(raw, str) else None
         if digest is not None and not readable:
-            raise Denied(  # a guessed content could be tried by its hash
+            raise e.Denied(  # a guessed content could be tried by its hash
                 f"{path}: its content is not shown, so its hash is no base",
                 hint="Send its newest @N in file_history as base.",
                 details={"path": path},
@@ -132,20 +123,20 @@ class FactFinder:
         if digest is not None:
             row = await self._s.journal.version_with(path, digest)
             if row is None:
-                raise StaleBase(f"{path} never had the content {digest}", details={"path": path})
+                raise e.StaleBase(f"{path} never had the content {digest}", details={"path": path})
             return Base(row.seq, digest)
         at = parse_seq(raw, parameter="base", start=self._s.state.registry.start)
         if at > self._s.journal.head:
-            raise ParameterInvalid("base", f"{show(at)} is ahead of the journal")
+            raise e.ParameterInvalid("base", f"{show(at)} is ahead of the journal")
         row = await self._s.journal.version_at(path, at)
         if row is None or not row.present:
-            raise StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
+            raise e.StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
         if entry is not None and entry.version == row.seq and entry.digest is not None:
             return Base(row.seq, entry.digest)  # the journal has no hash of it where nobody may read it
         if row.digest is None and not readable:
             return Base(row.seq, UNHASHED)
         if row.digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+            raise e.VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
         return Base(row.seq, row.digest)
 
 
@@ -217,18 +208,18 @@ class RenameTracker:
 
     async def refuse(self, caller: Caller, path: WorkspacePath) -> None:
         """Refuse a change of a file that was moved. Raises FileNotFound, which names the new path."""
-        error = FileNotFound(path, "there is no such file")
+        error = e.FileNotFound(path, "there is no such file")
         await self.name(caller, error)
         if "moved_to" in error.details:
             raise error
 
-    async def name(self, caller: Caller, error: OrchestratorError) -> None:
+    async def name(self, caller: Caller, error: e.OrchestratorError) -> None:
         """Let a refusal say where the file was moved to, if that is why it is not there."""
-        if type(error) is not FileNotFound or "moved_to" in error.details:
+        if type(error) is not e.FileNotFound or "moved_to" in error.details:
             return
         try:
             followed = await self.follow(caller, WorkspacePath(error.details["path"]))
-        except PathError:  # what is there by now is refused for itself, and no reason to lose this refusal
+        except e.PathError:  # what is there by now is refused for itself, and no reason to lose this refusal
             return
         if followed is not None:
             error.message += f"; it was moved to {followed.path} at {show(followed.at)}"

@@ -11,6 +11,7 @@ from itertools import chain
 import msgspec
 from anyio import to_thread
 
+from orchestrator.core import errors as e
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import (
     RUNGS,
@@ -27,18 +28,7 @@ from orchestrator.core.decisions.decision import Apply, Base, Facts, Held, NewCo
 from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.rebase import base_required
 from orchestrator.core.decisions.structure import Change
-from orchestrator.core.errors import (
-    MOST_PLACES,
-    BinaryFile,
-    CallerError,
-    ChangesOverlap,
-    FileTooLarge,
-    ParameterInvalid,
-    SearchAmbiguous,
-    SearchNotFound,
-    StaleBase,
-    shown_lines,
-)
+from orchestrator.core.errors import MOST_PLACES, shown_lines
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.splices import ToSplice, are_few, composed, root_of, size_after, spliced
 from orchestrator.core.text.charsets import codec_of
@@ -102,7 +92,7 @@ class Excerpted(msgspec.Struct, frozen=True):
     rung: Rung = "current"
     warnings: tuple[str, ...] = ()
 
-    def of_file(self, error: CallerError) -> CallerError:
+    def of_file(self, error: e.CallerError) -> e.CallerError:
         """A refusal about an excerpt, as one about the file."""
         if len(self.excerpts) == 1:
             next(iter(self.excerpts.values())).of_file(error)
@@ -145,7 +135,7 @@ class LargeEdits:
             content, digest = here.required().data, digest_of(excerpt.data)
             document = decode(excerpt.data, written=like, like=like)
             if document is None or not isinstance(content, LargeContent):
-                raise BinaryFile(path, "it is not text, so it has no lines to change")
+                raise e.BinaryFile(path, "it is not text, so it has no lines to change")
             base = here.base and Base(here.base.version, digest, here.base.implied)
             shown = Held(excerpt.data, digest, here.required().mode, document)
             facts[path] = msgspec.structs.replace(here, held=shown, base=base, edits=None)
@@ -181,7 +171,7 @@ class LargeEdits:
             size = pieces.stat.signature.size
             sample = sniffed(path, pieces, size)
             if sample.encoding in ("utf-16-le", "utf-16-be"):
-                raise FileTooLarge(
+                raise e.FileTooLarge(
                     path,
                     f"it is {sample.encoding} and has {size} bytes; passages of such a file can't be changed",
                     hint="Replace the file: write_file with mode 'truncate', all of its content, and as `base` its "
@@ -242,9 +232,10 @@ class LargeEdits:
             lacks = not before and len(now) == 1 and base.implied
             missing = missing or lacks
             if (len(before) != len(now) and not lacks) or (one.once and len(now) != 1):
-                raise StaleBase(
+                raise e.StaleBase(
                     f"{here.path} has changed since {show(base.version)}, and so has what this change replaces",
-                    hint="search_content finds the lines as they are now; read them, and send the change again.",
+                    hint="search_content finds the lines as they are now; read them, and send the change again, "
+                    "with the @N of that answer where it has a base. No conflict waits in a file of this size.",
                     details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
                 )
         then, now_at = show(base.version), show(here.version or 0)
@@ -277,7 +268,7 @@ class LargeEdits:
             hunks = [(hunk.old_start, hunk.old_end, hunk.new_start, hunk.new_end) for hunk in change.hunks]
             splices = excerpt.splices(new, hunks)
             if splices is None:
-                raise ChangesOverlap(f"the changes of {path} can't be told apart.", hint="Send them one by one.")
+                raise e.ChangesOverlap(f"the changes of {path} can't be told apart.", hint="Send them one by one.")
             whole = await to_thread.run_sync(self._spliced, looked.facts[path], looked.held[path], splices)
             contents.pop(change.after, None)
             contents[whole.digest] = NewContent(whole)
@@ -377,7 +368,7 @@ def _sought(command: Command, path: WorkspacePath) -> tuple[list[Sought], list[L
                     case LineReplacement():
                         lines.append(change)
                     case _:
-                        raise FileTooLarge(
+                        raise e.FileTooLarge(
                             path,
                             "it is too large for its symbols to be known",
                             hint="Quote the passage: {search, replace}, or {start, end, expect, replace}.",
@@ -387,7 +378,7 @@ def _sought(command: Command, path: WorkspacePath) -> tuple[list[Sought], list[L
                 if item.path != path:
                     continue
                 if item.deletes:
-                    raise FileTooLarge(path, "it is too large to be removed by its lines", hint="Use delete_file.")
+                    raise e.FileTooLarge(path, "it is too large to be removed by its lines", hint="Use delete_file.")
                 quoted = [(number, hunk.old) for number, hunk in enumerate(_hunks_of(item.patch))]
                 sought += [
                     Sought("\n".join(old), f"hunk {n + 1}: its text", n, of_patch=True) for n, old in quoted if old
@@ -431,9 +422,9 @@ def _check_lines(lines: Iterable[LineReplacement], total: int) -> None:
     """Raises ParameterInvalid."""
     for one in lines:
         if one.start < 1 or one.end < one.start:
-            raise ParameterInvalid("start", f"lines {one.start} to {one.end} are not a range")
+            raise e.ParameterInvalid("start", f"lines {one.start} to {one.end} are not a range")
         if one.end > total:
-            raise ParameterInvalid("end", f"line {one.end} is beyond the end of the file, which has {total} lines")
+            raise e.ParameterInvalid("end", f"line {one.end} is beyond the end of the file, which has {total} lines")
 
 
 def _check_places(here: Facts, sought: Sought, places: Places, scan: LineScan) -> None:
@@ -448,7 +439,7 @@ def _check_places(here: Facts, sought: Sought, places: Places, scan: LineScan) -
         ends = (
             " Where line ends are of several kinds, use edit_file with {start, end, expect, replace}." if mixed else ""
         )
-        raise SearchNotFound(
+        raise e.SearchNotFound(
             f"{sought.name} is not in the file. In a file of this size it is looked for as it is quoted"
             f"{', with one kind of line end' if mixed else ''}.",
             hint=f"search_content with mode fuzzy finds the lines that are like it; quote them as they are.{ends}",
@@ -456,7 +447,7 @@ def _check_places(here: Facts, sought: Sought, places: Places, scan: LineScan) -
         )
     if len(places) > MOST_FOUND:
         lines = [scan.number_of(at) for at, _ in places[: MOST_PLACES + 1]]
-        raise SearchAmbiguous(
+        raise e.SearchAmbiguous(
             f"{sought.name} is at more than {MOST_FOUND} places in the file: lines {shown_lines(lines)}.",
             hint="Add a neighbouring line to it.",
             details={**details, "lines": lines[:MOST_PLACES]},

@@ -13,6 +13,7 @@ from orchestrator.core.content import LineRange, Splice
 from orchestrator.core.errors import FileTooLarge, OrchestratorError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.line_index import after_ends
+from orchestrator.core.text.regions import merged
 from orchestrator.core.text.secrets import MOST_KEY_LINES
 from orchestrator.engine.reads.line_scan import LineScan
 
@@ -165,37 +166,26 @@ def cut_excerpt(
     total = scan.total or 0
     wanted = [(scan.number_of(at), scan.number_of(max(at, at + length - 1))) for at, length in places]
     wanted += [(first, min(last, total)) for first, last in lines if first <= total]
-    spans: list[tuple[int, int]] = []
+    spans: list[LineRange] = []
     for first, last in sorted(set(wanted)):
         begin, end = _start(scan, first), _start(scan, last + 1)
         around = MOST_KEY_LINES if scan.near_key(begin, end) else NEAR_LINES
-        span = max(1, first - around), min(total, last + around)
-        if _start(scan, span[1] + 1) - _start(scan, span[0]) > MOST_WINDOW_BYTES:
-            span = first, last
+        span = LineRange(max(1, first - around), min(total, last + around))
+        if _start(scan, span.end + 1) - _start(scan, span.start) > MOST_WINDOW_BYTES:
+            span = LineRange(first, last)
         if end - begin > MOST_WINDOW_BYTES:
             raise _too_much(path, f"line {first} is in a passage of {end - begin} bytes")
         spans.append(span)
     windows, data, row = list[Window](), list[bytes](), 0
-    for first, last in _joined(spans):
-        begin, end = _start(scan, first), _start(scan, last + 1)
+    for span in merged(tuple(spans)):
+        begin, end = _start(scan, span.start), _start(scan, span.end + 1)
         at = sum(map(len, data))
         if at + end - begin > MOST_EXCERPT_BYTES:
             raise _too_much(path, f"the passages are in more than {MOST_EXCERPT_BYTES} bytes of lines")
-        windows.append(Window(begin, end - begin, first - 1, at, row))
+        windows.append(Window(begin, end - begin, span.start - 1, at, row))
         data.append(read(begin, end - begin))
-        row += last - first + 1
+        row += span.end - span.start + 1
     return Excerpt(tuple(windows), b"".join(data))
-
-
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of lines, those that touch as one."""
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = joined[-1][0], max(joined[-1][1], last)
-        else:
-            joined.append((first, last))
-    return joined
 
 
 def _start(scan: LineScan, line: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar, assert_never
@@ -13,7 +13,7 @@ from anyio import to_thread
 from orchestrator.api import results as r
 from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.conflicts.resolution import ConflictClosed, held_for_review
-from orchestrator.core.content import Content
+from orchestrator.core.content import Content, SplicedContent
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, size_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
@@ -24,6 +24,7 @@ from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.splices import ToSplice
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller, ChangeRequest
 from orchestrator.engine.changes.change_answers import Answers
@@ -161,8 +162,7 @@ class ChangePipeline:
             raise looked.of_file(error) from None
         if isinstance(outcome, ConflictOutcome):
             return outcome, ()  # never: an excerpt is of what the file holds
-        asks = self.rules.secrets.asks(outcome) if self._s.permissions.policy.edits.secrets == "ask" else ()
-        return await self._large.applied(looked, outcome), asks
+        return await self._large.applied(looked, outcome), await self._asks_for_secrets(outcome)
 
     async def _decided(
         self, command: Command, facts: dict[WorkspacePath, Facts], request: ChangeRequest
@@ -184,8 +184,7 @@ class ChangePipeline:
     ) -> Apply | ConflictOutcome:
         if not isinstance(outcome, Apply) or request.pre_approved:
             return outcome
-        guarded = partial(self.rules.secrets.guarded, request.caller, outcome, facts)
-        return await self._beside(guarded, outcome, facts)
+        return await self.rules.secrets.guarded(request.caller, outcome, facts)
 
     # --- what its passages show --------------------------------------------------------
 
@@ -213,27 +212,22 @@ class ChangePipeline:
 
     async def decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | ConflictOutcome:
         """Raises CallerError. Large texts are compared in a thread or a worker."""
+        contents: dict[Digest, Content] = {}
+        outlines: dict[Digest, Outline | None] = {}
+        spliced: dict[ToSplice, SplicedContent] = {}
         while True:
-            if costly(command, facts):
-                outcome: Outcome = await self._s.workers.run(partial(command.decide, facts))
-            elif size_of(facts) > OFF_LOOP_BYTES:
-                outcome = await to_thread.run_sync(partial(command.decide, facts))
-            else:
-                outcome = command.decide(facts)
+            look = partial(_decided_cheaply, command, facts)
+            outcome = await to_thread.run_sync(look) if size_of(facts) > OFF_LOOP_BYTES else look()
+            if outcome is None:
+                outcome = await self._s.workers.run(partial(command.decide, facts))
             if not isinstance(outcome, Need):
                 return outcome
-            fetched: dict[Digest, Content] = {}
             for digest in outcome.digests:
-                fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
-            parsed = await self._outlines(outcome.outlines)
-            made = {wanted: await self._large.made(wanted) for wanted in outcome.spliced}
+                contents[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
+            outlines |= await self._outlines(outcome.outlines)
+            spliced |= {wanted: await self._large.made(wanted) for wanted in outcome.spliced}
             facts = {
-                path: msgspec.structs.replace(
-                    here,
-                    contents={**here.contents, **fetched},
-                    outlines={**here.outlines, **parsed},
-                    spliced={**here.spliced, **made},
-                )
+                path: msgspec.structs.replace(here, contents=contents, outlines=outlines, spliced=spliced)
                 for path, here in facts.items()
             }
 
@@ -278,13 +272,13 @@ class ChangePipeline:
         if attempt.request.pre_approved:
             return ()
         caller, facts, unseen = attempt.request.caller, attempt.facts, attempt.provenance.unseen
-        asked = await self._beside(partial(self.rules.asks, caller, plan, facts, unseen), plan, facts)
-        return (*attempt.asks, *asked)
-
-    async def _beside(self, look: Callable[[], T], plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> T:
-        """A look at the lines of a change; of large texts in a thread, so that other callers are answered meanwhile."""
+        look = partial(self.rules.asks, caller, plan, facts, unseen)
         large = max(size_of(facts), *(len(content.data) for content in plan.contents.values()), 0) > OFF_LOOP_BYTES
-        return await to_thread.run_sync(look) if large else look()
+        asked = await to_thread.run_sync(look) if large else look()
+        return (*attempt.asks, *asked, *await self._asks_for_secrets(plan))
+
+    async def _asks_for_secrets(self, plan: Apply) -> tuple[NeedApproval, ...]:
+        return await self.rules.secrets.asks(plan) if self._s.permissions.policy.edits.secrets == "ask" else ()
 
     # --- outcomes -------------------------------------------------------------------
 
@@ -380,6 +374,11 @@ def _caused(request: ChangeRequest) -> Origin:
     """A change that resolves a conflict is caused by it."""
     origin = request.caller.origin(request.call)
     return origin if request.resolves is None else msgspec.structs.replace(origin, cause=request.resolves)
+
+
+def _decided_cheaply(command: Command, facts: Mapping[WorkspacePath, Facts]) -> Outcome | None:
+    """What is decided; None where that may take long, and is for a worker."""
+    return None if costly(command, facts) else command.decide(facts)
 
 
 def _warned(answer: r.ChangeAnswer, crossing: LeaseOverlap) -> r.ChangeAnswer:

@@ -10,17 +10,16 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.content import LargeContent, digest_of
+from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.recovery_verdict import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, FileTooLarge, NotADirectory, PathError
-from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
     DivergedPath,
-    OrphanContentKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
@@ -35,7 +34,7 @@ from orchestrator.engine.changes.write_batch import (
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewContent, NewContents, NewEvent, StagedContent
-from orchestrator.ports.workspace import ChangedMeanwhile, FileBytes, FileStat, blocks_of
+from orchestrator.ports.workspace import ChangedMeanwhile, FileStat
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -224,9 +223,7 @@ class Recovery:
     async def _staged(self, path: WorkspacePath) -> StagedContent | None:
         """A large content, packed for the journal; None if it can't be read, or another program keeps writing to it."""
         try:
-            with closing(self._s.workspace.pieces(path)) as pieces:
-                size = pieces.stat.signature.size
-                return await to_thread.run_sync(self._s.journal.stage, blocks_of(pieces), size)
+            return await to_thread.run_sync(self._observer.staged, path)
         except PathError:
             return None
 
@@ -258,51 +255,37 @@ class Recovery:
             return
         except PathError:
             return
-        if held is not None and held.data and not await self._known(change, held):
-            await self._s.journal.append(orphans(temp, (held.data,), change))
+        if held is not None and held.data and not await self._s.journal.has_blob(held.digest):
+            data = held.data
+            if not await self._is_partial(change, lambda at, count: data[at : at + count], len(data)):
+                await self._s.journal.append(orphans(temp, (data,), change))
         await self._s.workspace.off_loop(partial(self._s.workspace.unlink_temp, temp))
 
     async def _sweep_large(self, temp: WorkspacePath, change: Seq | None) -> None:
         """The same of a leftover that is looked at piece by piece."""
-        if not await self._is_partial_large(change, temp):
+        try:
+            with closing(self._s.workspace.pieces(temp)) as pieces:
+                ours = await self._is_partial(change, pieces.read, pieces.stat.signature.size)
+        except PathError:
+            return
+        if not ours:
             staged = await self._staged(temp)
             if staged is None:
                 return
-            event = OrphanContentKept(path=temp, digest=staged.digest, size=staged.size, change=change)
-            new = (NewEvent(f"stray:{temp}", event),)
             if await self._s.journal.has_blob(staged.digest):
                 self._s.journal.discard(staged)
             else:
-                await self._s.journal.append(AppendBatch(new, Origin(cause=change), ((staged.digest, staged),)))
+                await self._s.journal.append(orphans(temp, (staged,), change))
         await self._s.workspace.off_loop(partial(self._s.workspace.unlink_temp, temp))
 
-    async def _is_partial_large(self, change: Seq | None, temp: WorkspacePath) -> bool:
-        """Whether a large leftover is the beginning of what the change was about to write."""
+    async def _is_partial(self, change: Seq | None, read: Callable[[int, int], bytes], size: int) -> bool:
+        """Whether a leftover is the beginning of what the change was about to write."""
         intent = await self._s.notes.event(change, ChangeIntended)
         for item in intent.paths if intent is not None else ():
             after = await self._s.contents.find(item.after) if item.after is not None else None
-            if after is None or isinstance(after, bytes):
-                continue
-            with closing(self._s.workspace.pieces(temp)) as pieces:
-                size = pieces.stat.signature.size
-                if await to_thread.run_sync(_begins, self._s.journal.blocks(after), pieces.read, size):
-                    return True
-        return False
-
-    async def _known(self, change: Seq | None, held: FileBytes) -> bool:
-        return await self._s.journal.has_blob(held.digest) or await self._is_partial_write(change, held.data)
-
-    async def _is_partial_write(self, change: Seq | None, data: bytes) -> bool:
-        """Whether these bytes are the beginning of what the change was about to write."""
-        intent = await self._s.notes.event(change, ChangeIntended)
-        for item in intent.paths if intent is not None else ():
-            if item.after is not None:
-                after = await self._s.contents.find(item.after)
-                if isinstance(after, LargeContent):
-                    begins = partial(_begins, self._s.journal.blocks(after), lambda at, count: data[at : at + count])
-                    if await to_thread.run_sync(begins, len(data)):
-                        return True
-                elif after is not None and after.startswith(data):
+            if after is not None:
+                blocks = iter((after,)) if isinstance(after, bytes) else self._s.journal.blocks(after)
+                if await to_thread.run_sync(_begins, blocks, read, size):
                     return True
         return False
 

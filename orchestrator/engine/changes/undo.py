@@ -36,12 +36,12 @@ from orchestrator.core.events.files import (
     ExternalBatchOpened,
     ExternalFileCreated,
 )
-from orchestrator.core.globs import Globs
-from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
-from orchestrator.engine.changes.diffs import Shows, befores
+from orchestrator.engine.changes.diffs import Shows, befores, line_counts
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
@@ -172,6 +172,7 @@ class Undoer:
                 await anyio.lowlevel.checkpoint()
             names = (change.path, *plan.names.get(change.path, ()))
             readable = all(map(shows, names))
+            added, removed = line_counts((change, before)) if readable else (None, None)
             shown = None
             if readable and room.bytes and room.lines and not change.binary:
                 shown, _ = await self._pipeline.answers.diffs.of_one(change, before, shows, plan.contents)
@@ -180,8 +181,8 @@ class Undoer:
                 u.UndoneFile(
                     path=change.path,
                     status=_status(change),
-                    added=sum(hunk.new_len for hunk in change.hunks) if readable else None,
-                    removed=sum(hunk.old_len for hunk in change.hunks) if readable else None,
+                    added=added,
+                    removed=removed,
                     diff=shown,
                     moved_from=change.moved_from,
                 )
@@ -266,7 +267,7 @@ class UndoSelector:
 
     async def span(self, span: UndoFilter) -> UndoSelection:
         """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
-        globs = await to_thread.run_sync(Globs, span.globs) if span.globs else None
+        globs = await to_thread.run_sync(self._s.paths.globs, span.globs)
         chosen: dict[Seq, list[Made]] = {}
         folders: dict[Seq, Collection[WorkspacePath]] = {}
         seen = 0
@@ -314,9 +315,7 @@ class UndoSelector:
 
 def _events_of(span: UndoFilter) -> EventFilter:
     """The events that a span may choose, as far as the journal can filter them."""
-    tags: tuple[str, ...] = EXTERNAL_TAGS if span.agent == OUTSIDE else (tag_of(ChangeApplied),)
-    if span.agent is None and span.session is None and span.task is None:
-        tags = (tag_of(ChangeApplied), *EXTERNAL_TAGS)
+    tags = EXTERNAL_TAGS if span.agent == OUTSIDE else (tag_of(ChangeApplied), *EXTERNAL_TAGS)
     after = span.since.seq if span.since is not None and span.since.seq is not None else 0
     agent = span.agent if span.agent != OUTSIDE else None
     return EventFilter(tags=tags, agent=agent, session=span.session, after=after)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -10,14 +12,15 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from orchestrator.core.change import PathChange
+from orchestrator.core.commands import CommandLine, Mode
 from orchestrator.core.content import Content, LargeContent
 from orchestrator.core.decisions.decision import Apply, NewContent
-from orchestrator.core.errors import ParameterInvalid, TextTooCostly
+from orchestrator.core.errors import ParameterInvalid, TextTooCostly, escaped
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, json_size
-from orchestrator.core.text.unified_diff import FileState, quoted
-from orchestrator.core.text.whole_patch import whole_patch
+from orchestrator.core.text.file_patch import FileState, whole_patch
+from orchestrator.core.text.unified_diff import quoted
 from orchestrator.engine.changes.diffs import NOTHING, befores
 from orchestrator.engine.changes.large_diffs import large_diff
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
@@ -33,6 +36,8 @@ DEFAULT_MODE = 0o644
 
 Wanted = ApprovalRequested | Apply
 """A change that waits for a yes, and one that is planned."""
+
+_MODES: Mapping[Mode, str] = {"in_place": "in the workspace itself", "scratch": "in a copy of the workspace"}
 
 _PLACE = re.compile(r"(\d{1,9}):(\d{1,12})\Z")
 
@@ -87,8 +92,13 @@ class WholeChanges:
         if section.change is None:
             return _directories(request), True
         if isinstance(request, ApprovalRequested):
+            commands = [check.command for check in request.permissions if check.command is not None]
+            if commands:
+                return _command(commands[0]), True
             if request.read_version is not None:
                 return await self._read(request, section.change), True
+            if request.tool_call is not None and section.change.after is None:
+                return f"{quoted(section.change.path)}, with a tool of the agent's own\n", True
             return await self.file(section.change, section.before)
         return await self.file(section.change, section.before, request.contents)
 
@@ -106,11 +116,12 @@ class WholeChanges:
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent] = NOTHING
     ) -> tuple[str, bool]:
         """One file, which held `before`, and whether that shows all. `contents`: those that are not kept yet."""
-        if (summary := await self._of_large(item, before, contents)) is not None:
-            return summary, True
+        held = [await self._held(digest, contents) for digest in (before, item.after)]
+        if any(isinstance(data, LargeContent) for data in held):
+            return await self._of_large(item, before, *held), True
         source = item.moved_from or item.path
-        old = await self._state(source, before, item, contents)
-        new = await self._state(item.path, item.after, item, contents, item.mode)
+        old = self._state(source, before, held[0], item)
+        new = self._state(item.path, item.after, held[1], item, item.mode)
         if (before is not None and old is None) or (item.after is not None and new is None):
             named = [f"# {name}: {digest or 'no file'}" for name, digest in (("before", before), ("after", item.after))]
             names = f"diff --git {quoted(f'a/{source}')} {quoted(f'b/{item.path}')}"
@@ -122,26 +133,17 @@ class WholeChanges:
         except TextTooCostly:
             return await to_thread.run_sync(partial(whole_patch, old, new, compared=False)), True
 
-    async def _of_large(
-        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
-    ) -> str | None:
-        """The sizes and hashes of both sides, where one stays out of memory, and the passages, if no more is changed.
+    async def _held(self, digest: Digest | None, contents: Mapping[Digest, NewContent]) -> Content | None:
+        """A side's content; None where there is none, or it is not kept."""
+        planned = contents.get(digest) if digest is not None else None
+        return planned.data if planned is not None else await self._s.contents.find(digest) if digest else None
 
-        None where both can be written out.
-        """
+    async def _of_large(self, item: PathChange, before: Digest | None, old: Content | None, new: Content | None) -> str:
+        """The sizes and hashes of both sides, where one stays out of memory; the passages, if no more is changed."""
         sides: list[str] = []
-        contents_of = list[Content | None]()
-        large = False
-        for name, digest in (("before", before), ("after", item.after)):
-            planned = contents.get(digest) if digest is not None else None
-            data = planned.data if planned is not None else await self._s.contents.find(digest) if digest else None
-            large = large or isinstance(data, LargeContent)
-            contents_of.append(data)
+        for name, digest, data in (("before", before, old), ("after", item.after, new)):
             size = "not kept" if data is None else f"{len(data)} bytes"
             sides.append(f"# {name}: {f'{digest}, {size}' if digest is not None else 'no file'}")
-        if not large:
-            return None
-        old, new = contents_of
         body = None
         if item.hunks and isinstance(old, LargeContent) and isinstance(new, LargeContent):
             body = await to_thread.run_sync(large_diff, item.path, self._s.journal.blocks, old, new, item.hunks)
@@ -150,20 +152,16 @@ class WholeChanges:
             return "\n".join((f"diff --git {source} {target}", *sides, "# too large to be written out\n"))
         return "\n".join((f"diff --git {source} {target}", *sides, f"--- {source}", f"+++ {target}", body))
 
-    async def _state(
+    def _state(
         self,
         path: WorkspacePath,
         digest: Digest | None,
+        data: Content | None,
         item: PathChange,
-        contents: Mapping[Digest, NewContent],
         mode: int | None = None,
     ) -> FileState | None:
         """A side of a change, in its mode or that of the file now; None where there is none, or it is not kept."""
-        if digest is None:
-            return None
-        planned = contents.get(digest)
-        data = planned.data if planned is not None else await self._s.contents.get(digest)
-        if data is None or isinstance(data, LargeContent):
+        if digest is None or not isinstance(data, bytes):
             return None
         entry = self._s.state.registry.get(item.moved_from or item.path)
         if mode is None:
@@ -171,6 +169,14 @@ class WholeChanges:
         known = self._s.state.encodings.of(digest)
         written = item.encoding if digest == item.after and item.encoding is not None else known.written
         return FileState(path, data, mode, written, known.like)
+
+
+def _command(command: CommandLine) -> str:
+    """Word by word, as no shell reads it; nothing in a word can pretend to be another one."""
+    rows = [f"run {shlex.join(map(escaped, command.argv))}", f"in {quoted(command.cwd)}, {_MODES[command.mode]}"]
+    rows += [f"argv[{place}] = {json.dumps(word)}" for place, word in enumerate(command.argv)]
+    rows += [f"with {json.dumps(variable)} in its environment" for variable in command.environment]
+    return "\n".join((*rows, ""))
 
 
 def sections_of(request: Wanted) -> Sequence[Section]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 from anyio import to_thread
@@ -42,7 +43,9 @@ class Writer:
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._s.paths.file(params.path)
         rules = self._s.permissions.policy.edits
-        changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
+        changes = tuple(
+            _change_of(change, at, rules, unescaped=call.unescaped) for at, change in enumerate(params.changes, 1)
+        )
         request = ChangeRequest.of(caller, call, params)
         return await self._edit(request, "write", path, params.path, lambda now: Edit(path=now, changes=changes))
 
@@ -60,7 +63,8 @@ class Writer:
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.permissions.policy.edits.fuzzy
         path = self._s.paths.file(raw)
-        return await self._edit(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
+        command = partial(Patch.of, patch=patch, fuzzy=fuzzy, unescaped=call.unescaped)
+        return await self._edit(request, action, path, raw, command)
 
     async def _edit(
         self,
@@ -102,7 +106,8 @@ class Writer:
             self._named(named, patches[0])
         caller = request.caller
         files = tuple(self._file_part(caller, patch) for patch in patches)
-        command = Patch(files=files, fuzzy=self._s.permissions.policy.edits.fuzzy)
+        fuzzy = self._s.permissions.policy.edits.fuzzy
+        command = Patch(files=files, fuzzy=fuzzy, unescaped=request.call.unescaped)
         self._permissions.refuse_early(caller, *command.required_permissions({}))
         for item in files:
             if item.patch.whole is not None and self._renames.seen(caller, item.path):
@@ -157,6 +162,7 @@ class Writer:
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
         source = self._s.paths.either(params.source)
+        self._s.access.refuse_hidden(caller, source)
         tree = self._is_directory(source)
         if not tree:
             source = self._s.paths.file(params.source)
@@ -181,6 +187,7 @@ class Writer:
 
     async def delete_file(self, caller: Caller, call: Call, params: p.DeleteFile) -> r.ChangeAnswer:
         path = self._s.paths.either(params.path)
+        self._s.access.refuse_hidden(caller, path)
         tree = self._is_directory(path)
         if not tree:
             path = self._s.paths.file(params.path)
@@ -219,11 +226,11 @@ class Writer:
                 hint="It holds empty directories, which delete_file removes one by one, or files that the ignore rules "
                 "leave out.",
             )
+        self._s.access.refuse_unlisted(caller, found, f"{directory} holds")
         if len(found) > MOST_FILES:
             raise ParameterInvalid(
                 "path", f"{directory} holds {len(found)} files; one change takes {MOST_FILES}", hint="Go by its parts."
             )
-        self._s.access.refuse_unlisted(caller, found, f"{directory} holds")
         return tuple(sorted(found))
 
     def _is_empty(self, path: WorkspacePath) -> bool:
@@ -246,7 +253,7 @@ FORMS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 """The members that each form of a change must have, and those that it may have."""
 
 
-def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
+def _change_of(change: p.Replacement, at: int, rules: EditRules, *, unescaped: bool) -> Change:
     """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
     given = msgspec.to_builtins(change).keys()  # without those at their defaults
     required, optional = max(FORMS, key=lambda form: (len(given & {*form[0]}), form[0][0] in given))
@@ -261,9 +268,9 @@ def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
         case p.Replacement(symbol=str(symbol), content=str(content)):
             return SymbolChange(symbol, content)
         case p.Replacement(start=int(start), end=int(end), expect=str(expect), replace=str(replace)):
-            return LineReplacement(start, end, expect, replace)
+            return LineReplacement(start, end, expect, replace, unescaped)
         case p.Replacement(search=search, replace=replace, expected_count=count, fuzzy=fuzzy):
-            return Replacement(search or "", replace or "", count, rules.fuzzy if fuzzy is None else fuzzy)
+            return Replacement(search or "", replace or "", count, rules.fuzzy if fuzzy is None else fuzzy, unescaped)
 
 
 async def _parsed(params: p.ApplyPatch) -> ParsedPatch:

@@ -13,7 +13,8 @@ from orchestrator.core.change import PathChange
 from orchestrator.core.conflicts.resolution import route_for
 from orchestrator.core.errors import ParameterInvalid, TextTooCostly, VersionUnknown
 from orchestrator.core.events.conflicts import ReviewFailed
-from orchestrator.core.ids import Seq, parse_seq, show
+from orchestrator.core.ids import Seq, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.answer_space import (
     MAX_LINE,

@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.core.conflicts.sides import Rebased, Sides, changed_regions, rebased, spanned
+from orchestrator.core.conflicts.sides import Rebased, Sides, changed_regions, spanned
 from orchestrator.core.content import Region, Span, digest_of
 from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin
@@ -115,7 +115,7 @@ class Rebaser:
     async def _rebased(self, sides: Sides) -> Rebased:
         """Where comparing them would take too long, they conflict as a whole."""
         try:
-            return await self._s.contents.computed(partial(rebased, *sides.lines), *sides)
+            return await self._s.contents.computed(sides.rebased, *sides)
         except TextTooCostly:
             return Rebased((Region(*(Span(0, len(lines)) for lines in sides.lines)),))
 

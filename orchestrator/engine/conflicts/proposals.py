@@ -17,8 +17,9 @@ from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved, ReviewAccepted, ReviewRejected
-from orchestrator.core.ids import AgentName, SessionId, parse_seq, show
+from orchestrator.core.ids import AgentName, SessionId, show
 from orchestrator.core.policy.rules import Allow
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import LineMerge, Merged
@@ -35,7 +36,7 @@ Choice = Literal["current", "proposed", "content"]
 class Proposals:
     """Checks what reviewers propose, and carries out what is chosen."""
 
-    def __init__(self, services: Services, pipeline: ChangePipeline, checker: Checker | None) -> None:
+    def __init__(self, services: Services, pipeline: ChangePipeline, checker: Checker) -> None:
         self._s, self._pipeline, self._checker = services, pipeline, checker
 
     async def assembled(self, conflict: Conflict, reply: ReviewReply) -> bytes | None:
@@ -87,8 +88,6 @@ class Proposals:
         checks = self._s.permissions.policy.checks
         if not checks.command:
             return
-        if self._checker is None:
-            raise ProposalUnfit("check_failed", "the policy has a check command, and nothing to run it")
         author = self._s.permissions.author(conflict.agent, conflict.session)  # what it may not read is not shown
         files = (path for path in self._s.state.registry.paths() if path != conflict.found.path)
         readable = [path for path in files if self._s.permissions.readable(author, path)]

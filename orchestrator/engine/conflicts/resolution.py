@@ -27,9 +27,11 @@ from orchestrator.core.decisions.rebase import not_encodable
 from orchestrator.core.errors import CallerError, NotPermitted, ParameterInvalid, StaleBase, VersionUnknown
 from orchestrator.core.events.codec import tag_of
 from orchestrator.core.events.conflicts import ConflictFound, ConflictRebased, ConflictSides
-from orchestrator.core.ids import Digest, Seq, parse_seq, show
+from orchestrator.core.ids import Digest, Seq, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
+from orchestrator.core.text.edits import replace_text
+from orchestrator.core.text.encoding import NotEncodable, encode, new_document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.diffs import Diffs

@@ -14,30 +14,28 @@ from anyio import to_thread
 
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, SymlinkRefused
-from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.kept_contents import Candidate, budget, worth_keeping
 from orchestrator.core.paths import ancestors
+from orchestrator.engine.external.first_scan import STREAM, FirstScan
 from orchestrator.engine.external.observer import MetFile, Observer
 from orchestrator.engine.names import Names
 from orchestrator.engine.paths import Walker
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewContent, NewEvent, StreamMoved
-from orchestrator.ports.workspace import FileStat, Hints, Scanned, ScanResult
-
-ENTRIES = 500
-"""Files in one FilesFound at most."""
+from orchestrator.ports.workspace import FileStat, Hints, Known, ScanResult
 
 PATHS = 100
 """In one append at most: their locks are held together, so this bounds how long a caller waits for one of them."""
 
+KEPT_AT_ONCE = 10_000
+"""Files of which the stats are held while contents are kept in the background."""
+
 CHUNK_BYTES = 8 * 1024 * 1024
 
 TRIES = 3
-
-STREAM = "workspace"
 
 Suspects = dict[WorkspacePath, FileStat | None]
 """Paths to look at under their locks, each with the stat of a regular file; None where there is none any more."""
@@ -62,21 +60,15 @@ class BatchImporter:
 
     async def scan(self) -> None:
         """Before the daemon listens: new files are found; changed and missing ones become one external batch."""
-        result = await to_thread.run_sync(self._scan)
+        registry, first = self._s.state.registry, FirstScan(self._s)
+        known = registry.knows if registry.start is not None else first.takes  # also where a crash cut it short
+        result = await to_thread.run_sync(self._scan, known)
         self.skipped = result.skipped
-        if self._s.state.registry.start is None:  # also where a crash cut the first scan short
-            await self._find(result.files)
+        if registry.start is None:
+            await first.end()
         self._observer.scanned = True
         async with self._observer.burst("scan"):
-            await self._import(await to_thread.run_sync(self._scanned, result.files))
-
-    async def _find(self, files: tuple[Scanned, ...]) -> None:
-        new = [item for item in files if self._s.state.registry.get(item.path) is None]
-        for start in range(0, max(1, len(new)), ENTRIES):
-            chunk = new[start : start + ENTRIES]
-            entries = tuple(FoundFile(item.path, item.signature, item.mode) for item in chunk)
-            found = FilesFound(entries=entries, more=start + ENTRIES < len(new))
-            await self._s.notes.append(Origin(), (STREAM, found))
+            await self._import(await to_thread.run_sync(self._scanned, result))
 
     async def keep(self) -> None:
         """In the background: hash and keep contents up to the policy's `keep_max_bytes`, within its budget for all.
@@ -84,14 +76,17 @@ class BatchImporter:
         Not of what everybody is denied to read: that is kept where it is to be changed.
         """
         try:
-            await self._import(await to_thread.run_sync(self._unkept))
+            chosen = await to_thread.run_sync(self._unkept)
+            for start in range(0, len(chosen), KEPT_AT_ONCE):
+                some = chosen[start : start + KEPT_AT_ONCE]
+                await self._import(await to_thread.run_sync(self._regular_of, some))
         finally:
             self.kept.set()
 
     async def rescan(self) -> None:
         """Import all that differs in the whole tree. Raises DiskFull, WritesStopped."""
-        result = await to_thread.run_sync(self._scan)
-        await self._import(await to_thread.run_sync(self._scanned, result.files))
+        result = await to_thread.run_sync(self._scan, self._s.state.registry.knows)
+        await self._import(await to_thread.run_sync(self._scanned, result))
 
     async def import_hints(self, hints: Hints) -> None:
         """Import what a watcher named. Raises DiskFull, WritesStopped."""
@@ -99,9 +94,9 @@ class BatchImporter:
 
     # --- suspects, blocking -------------------------------------------------------------
 
-    def _scan(self) -> ScanResult:
+    def _scan(self, known: Known) -> ScanResult:
         self._names.begin()
-        result = self._s.workspace.scan()
+        result = self._s.workspace.scan(known)
         self._names.take(result)
         return result
 
@@ -123,41 +118,40 @@ class BatchImporter:
                     self._look(found, path)
         return found
 
-    def _scanned(self, files: tuple[Scanned, ...]) -> Suspects:
+    def _scanned(self, result: ScanResult) -> Suspects:
         """What is tracked and was not met is looked at too: it may be ignored by now."""
-        found, registry = Suspects(), self._s.state.registry
-        for item in files:
-            entry = registry.get(item.path)
-            if entry is None or (entry.signature, entry.mode) != (item.signature, item.mode):
+        found, registry, met = Suspects(), self._s.state.registry, {*result.lines}
+        for item in result.files:
+            if not registry.knows(item.path, item.signature, item.mode):
                 self._look(found, item.path)
-        met = {item.path for item in files}
         for path in registry.paths():
             if path not in met:
                 self._look(found, path)
         return found
 
-    def _unkept(self) -> Suspects:
+    def _unkept(self) -> list[WorkspacePath]:
         """What is tracked and may be kept, and is not, as far as there is room for it."""
-        found, registry, kept, total = Suspects(), self._s.state.registry, 0, 0
-        wanted: list[WorkspacePath] = []
-        for path in sorted(registry.paths()):
+        registry, kept, total = self._s.state.registry, 0, 0
+        candidates: list[Candidate] = []
+        for path in registry.paths():
             entry = registry.get(path)
-            size = entry.signature.size if entry is not None and entry.signature is not None else 0
+            if entry is None or entry.signature is None:
+                continue  # removed since; or a change wrote it, and kept its content
+            size = entry.signature.size
             total += size
-            if entry is not None and entry.kept:
+            if entry.kept:
                 kept += size
-            else:
-                wanted.append(path)
-        for path, stat in zip(wanted, self._s.workspace.stats(wanted), strict=True):
-            if stat is not None and stat.kind == "file" and self._keeps(path, stat):
-                found[path] = stat
-        room = budget(self._s.permissions.policy.external, total) - kept
-        candidates = [
-            Candidate(path, stat.signature.size, stat.signature.mtime_ns) for path, stat in found.items() if stat
-        ]
-        chosen = worth_keeping(candidates, max(0, room))
+            elif self._keeps(path, size):
+                candidates.append(Candidate(path, size, entry.signature.mtime_ns))
+        room = max(0, budget(self._s.permissions.policy.external, total) - kept)
+        fit = sum(item.size for item in candidates) <= room
+        chosen = candidates if fit else worth_keeping(candidates, room)
         self.beyond_budget = len(candidates) - len(chosen)
-        return {item.path: found[item.path] for item in chosen}
+        return sorted(item.path for item in chosen)
+
+    def _regular_of(self, paths: list[WorkspacePath]) -> Suspects:
+        stats = zip(paths, self._s.workspace.stats(paths), strict=True)
+        return {path: stat for path, stat in stats if stat is not None and stat.kind == "file"}
 
     def _look(self, found: Suspects, path: WorkspacePath) -> None:
         if path not in found:
@@ -181,9 +175,9 @@ class BatchImporter:
             return None
         return stat if stat is not None and stat.kind == "file" else None
 
-    def _keeps(self, path: WorkspacePath, stat: FileStat) -> bool:
+    def _keeps(self, path: WorkspacePath, size: int) -> bool:
         """Whether the content of a file is kept when it is met."""
-        small = stat.signature.size <= self._s.permissions.policy.external.keep_max_bytes
+        small = size <= self._s.permissions.policy.external.keep_max_bytes
         return small and not self._s.permissions.hidden_from_all(path)
 
     def _renames(self, suspects: Suspects) -> Renames:
@@ -263,13 +257,17 @@ class BatchImporter:
         stat, entry = self._regular(path), self._s.state.registry.get(path)
         if stat is None:
             return MetFile(path, None)
-        if entry is not None and self._observer.unmoved(entry, stat) and (entry.kept or not self._keeps(path, stat)):
+        if (
+            entry is not None
+            and self._observer.unmoved(entry, stat)
+            and (entry.kept or not self._keeps(path, stat.signature.size))
+        ):
             return None
         hidden = self._s.permissions.hidden_from_all(path)
         if self._observer.unhashable(path, stat, hidden=hidden):
             return MetFile(path, stat)
         read = self._s.workspace.read(path, most=self._s.permissions.policy.limits.in_memory_bytes)
-        return self._observer.met(path, read, hidden=hidden, keep=self._keeps(path, read.stat))
+        return self._observer.met(path, read, hidden=hidden, keep=self._keeps(path, read.stat.signature.size))
 
     def _intended(self) -> frozenset[tuple[WorkspacePath, Digest]]:
         """What open changes are about to put where."""

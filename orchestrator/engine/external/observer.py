@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from functools import partial
+from typing import Any
 
 import msgspec
 from anyio import to_thread
 
+from orchestrator.core import errors as e
 from orchestrator.core.content import Content, FoundFile, LargeContent, Splice, SplicedContent
-from orchestrator.core.errors import (
-    ChangedWhileRead,
-    DiskFull,
-    FileNotFound,
-    FileTooLarge,
-    JournalCorrupt,
-    NotAFile,
-    NotARegularFile,
-    OrchestratorError,
-    SymlinkRefused,
-    WritesStopped,
-    escaped,
-)
+from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import Event, ExternalChange, Origin
 from orchestrator.core.events.files import (
     ExternalFileChanged,
@@ -38,6 +28,7 @@ from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.splices import MOST_SPLICED_BYTES, are_few, composed, root_of
 from orchestrator.engine.access import Access, ContentAccess
 from orchestrator.engine.external.batches import ExternalBatch
+from orchestrator.engine.external.native_claims import NativeClaims
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import AppendBatch, NewContent, NewContents, NewEvent, StagedContent, StreamMoved
 from orchestrator.ports.workspace import FileBytes, FileStat, Hints, blocks_of
@@ -61,7 +52,7 @@ class CurrentFile(msgspec.Struct, frozen=True):
     stat: FileStat | None
     entry: FileEntry | None
     data: Content | None  # the content, if it was asked for and a file is there
-    unnoted: OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
+    unnoted: e.OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
     large: bool = False  # a file that is read by pieces: without `keep`, `data` is None, and `entry` may have no digest
 
 
@@ -99,7 +90,7 @@ def required(present: CurrentFile) -> tuple[FileEntry, Digest, bytes]:
     """
     entry, digest, data = required_content(present)
     if isinstance(data, LargeContent):
-        raise FileTooLarge(present.path, f"it has {data.size} bytes, and this takes a file that is held in memory")
+        raise e.FileTooLarge(present.path, f"it has {data.size} bytes, and this takes a file that is held in memory")
     return entry, digest, data
 
 
@@ -108,22 +99,22 @@ def required_content(present: CurrentFile) -> tuple[FileEntry, Digest, Content]:
     path, entry = present.path, present.entry
     stat = regular(path, present.stat)
     if present.large and present.data is None:
-        raise FileTooLarge(path, f"it has {stat.signature.size} bytes, and this takes a file that is held in memory")
+        raise e.FileTooLarge(path, f"it has {stat.signature.size} bytes, and this takes a file that is held in memory")
     if entry is None or entry.digest is None or present.data is None:
-        raise NotARegularFile(path, "it can't be read")
+        raise e.NotARegularFile(path, "it can't be read")
     return entry, entry.digest, present.data
 
 
 def regular(path: WorkspacePath, stat: FileStat | None) -> FileStat:
     """The stat of a regular file. Raises FileNotFound, NotAFile, SymlinkRefused, NotARegularFile."""
     if stat is None:
-        raise FileNotFound(path, "there is no such file")
+        raise e.FileNotFound(path, "there is no such file")
     if stat.kind == "directory":
-        raise NotAFile(path, "it is a directory", hint="Use list_files.")
+        raise e.NotAFile(path, "it is a directory", hint="Use list_files.")
     if stat.kind == "symlink":
-        raise SymlinkRefused(path, "it is a symbolic link")
+        raise e.SymlinkRefused(path, "it is a symbolic link")
     if stat.kind != "file":
-        raise NotARegularFile(path, "it is a device, socket or pipe")
+        raise e.NotARegularFile(path, "it is a device, socket or pipe")
     return stat
 
 
@@ -134,6 +125,8 @@ class Observer:
         self._s = services
         self._group: ExternalBatch | None = None
         self._lone: dict[WorkspacePath, Seq] = {}
+        self.claims = NativeClaims(services.clock)
+        """What agents' own tools are about to change."""
         self.scanned = False
         """Whether the start scan is over: what it did not meet, and is not ignored, was added later."""
 
@@ -162,7 +155,7 @@ class Observer:
             kept = await self._keep(present, hidden=not changing and self._s.permissions.hidden_from_all(path))
             if kept is not None:
                 return kept
-        raise ChangedWhileRead(path, "another program keeps writing to it")
+        raise e.ChangedWhileRead(path, "another program keeps writing to it")
 
     async def _keep(self, present: CurrentFile, *, hidden: bool) -> CurrentFile | None:
         """None where it is another one by now."""
@@ -172,7 +165,7 @@ class Observer:
             return present
         size = stat.signature.size
         if size > most:
-            raise FileTooLarge(
+            raise e.FileTooLarge(
                 path,
                 f"it has {size} bytes; policy lets files of {most} bytes be changed, moved or deleted",
                 hint="A person can do it outside, which is noted, or raise limits.change_bytes of the policy.",
@@ -190,7 +183,7 @@ class Observer:
         grown = await self._as_grown(path, stat)
         kept: SplicedContent | StagedContent | None = grown
         if kept is None:
-            kept = await to_thread.run_sync(self._staged, path, stat)
+            kept = await to_thread.run_sync(self.staged, path, stat)
         if kept is None:
             return None
         try:
@@ -211,7 +204,7 @@ class Observer:
         digest = next((row.digest for row in rows if row.digest is not None), None)
         before = await self._s.contents.find(digest) if digest is not None else None
         if isinstance(before, LargeContent) and before.size < stat.signature.size:
-            with suppress(JournalCorrupt):  # then this one is kept whole
+            with suppress(e.JournalCorrupt):  # then this one is kept whole
                 return await to_thread.run_sync(self._grown, path, stat, before)
         return None
 
@@ -238,13 +231,13 @@ class Observer:
         digest = Digest("sha256:" + hashed.hexdigest())
         return SplicedContent(digest, size, base, grown) if are_few(grown) else None
 
-    def _staged(self, path: WorkspacePath, stat: FileStat) -> StagedContent | None:
-        """Blocking. The content of a file, packed for the journal; None if it is not the one any more."""
+    def staged(self, path: WorkspacePath, stat: FileStat | None = None) -> StagedContent | None:
+        """Blocking. The content of a file, packed for the journal; None if it is not, or not any more, the one."""
         with closing(self._s.workspace.pieces(path)) as pieces:
-            if pieces.stat != stat:
+            if stat not in (None, pieces.stat):
                 return None
-            staged = self._s.journal.stage(blocks_of(pieces), stat.signature.size)
-            if staged is not None and pieces.stat_now() != stat:
+            staged = self._s.journal.stage(blocks_of(pieces), pieces.stat.signature.size)
+            if staged is not None and pieces.stat_now() != pieces.stat:
                 self._s.journal.discard(staged)
                 return None
             return staged
@@ -258,7 +251,7 @@ class Observer:
         content = isinstance(access, ContentAccess)
         try:
             present = await self.refresh(access.path, content=content)
-        except (DiskFull, WritesStopped) as error:
+        except (e.DiskFull, e.WritesStopped) as error:
             if access.asks:
                 raise  # a yes is for a version, and this has none
             present = await self._unnoted(access.path, error, content=content)
@@ -266,14 +259,14 @@ class Observer:
             await access.confirm(present.entry.version, present.entry.digest)
         return present
 
-    async def _unnoted(self, path: WorkspacePath, why: OrchestratorError, *, content: bool) -> CurrentFile:
+    async def _unnoted(self, path: WorkspacePath, why: e.OrchestratorError, *, content: bool) -> CurrentFile:
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file" or not content:
             return CurrentFile(path, stat, None, None, why)
         if self.is_large(stat):
             entry = FileEntry(path, NO_VERSION, None, stat.signature, stat.mode, kept=False)
             return CurrentFile(path, stat, entry, None, why, large=True)
-        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most))
+        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most, growing=True))
         self._s.contents.put(read.digest, read.data)
         entry = FileEntry(path, NO_VERSION, read.digest, read.stat.signature, read.stat.mode, kept=False)
         return CurrentFile(path, read.stat, entry, read.data, why)
@@ -296,7 +289,7 @@ class Observer:
         elif large or (not content and (unmoved or self.unhashable(path, stat, hidden=hidden))):
             found = entry if unmoved else await self._record(MetFile(path, stat))
             return CurrentFile(path, stat, found, None, large=large)
-        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most))
+        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=self._most, growing=not changing))
         found = await self._record(self.met(path, read, hidden=hidden))
         if hidden:
             found = msgspec.structs.replace(found, digest=read.digest)
@@ -342,7 +335,7 @@ class Observer:
         if event is not None:
             try:
                 await self.append((self.new(met.path, event),), met.blobs)
-            except (DiskFull, WritesStopped):
+            except (e.DiskFull, e.WritesStopped):
                 # Nothing can be written: what is known already is still known, and new content has no version.
                 entry = self._s.state.registry.get(met.path)
                 if entry is None or met.digest is None or entry.digest != met.digest:
@@ -379,31 +372,13 @@ class Observer:
         elif moved_from is None and not self._is_new(path):
             return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
         holder, lease = self._held(path)
-        if entry is not None:
-            if entry.signature is not None and entry.signature.inode != signature.inode:
-                moved_tags.left(entry)
-            return ExternalFileChanged(
-                path=path,
-                before=entry.digest,
-                after=digest,
-                signature=signature,
-                mode=mode,
-                kept=keep,
-                moved_from=moved_from,
-                lease_holder=holder,
-                lease=lease,
-            )
-        return ExternalFileCreated(
-            path=path,
-            after=digest,
-            signature=signature,
-            mode=mode,
-            kept=keep,
-            moved_from=moved_from,
-            lease_holder=holder,
-            lease=lease,
-            parents=self._came_with(path),
-        )
+        there: dict[str, Any] = {"path": path, "after": digest, "signature": signature, "mode": mode, "kept": keep}
+        there |= {"moved_from": moved_from, "lease_holder": holder, "lease": lease}
+        if entry is None:
+            return ExternalFileCreated(**there, parents=self._came_with(path))
+        if entry.signature is not None and entry.signature.inode != signature.inode:
+            moved_tags.left(entry)
+        return ExternalFileChanged(**there, before=entry.digest)
 
     def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The directories above it that were added in the same burst, and those below them."""
@@ -428,7 +403,14 @@ class Observer:
         return NewEvent(f"file:{path}", event, self._s.journal.stream_version(f"file:{path}"))
 
     async def append(self, events: tuple[NewEvent, ...], blobs: NewContents = ()) -> None:
-        """Append what was met: external changes, then what was found; in a burst as a part of its group."""
+        """Append what was met: external changes, then what was found; in a burst as a part of its group.
+
+        What an agent's own tool is known to have changed is of that tool's group.
+        """
+        if self.claims and not (self._group is not None and self._group.owned):
+            events, blobs = await self.claims.take(events, blobs)
+            if not events:
+                return
         paths = [new.event.path for new in events if isinstance(new.event, ExternalChange)]
         if self._group is not None:
             await self._group.append(events, blobs, external=len(paths))
@@ -446,12 +428,20 @@ class Observer:
         if self._group is not None:
             yield self._group
             return
-        self._group = group = ExternalBatch(self._s, trigger)
-        try:
+        group = ExternalBatch(self._s, trigger)
+        with self.joining(group):
             yield group
-        finally:
-            self._group = None
         await group.close()
+
+    @contextmanager
+    def joining(self, group: ExternalBatch) -> Iterator[None]:
+        """What is appended meanwhile is of this group; one that was open before goes on without it."""
+        self._group = group
+        try:
+            yield
+        finally:
+            if self._group is group:
+                self._group = None
 
     def take_hints(self, hints: Hints, group: ExternalBatch) -> None:
         """The external changes that callers met and noted before these hints are of the group too, each once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import anyio
 from anyio import to_thread
 
@@ -9,6 +11,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.names import Names
 from orchestrator.logs import logger
@@ -41,6 +44,11 @@ class Watching:
         self._folders_came: set[WorkspacePath] = set()
         self._rescan: ExternalTrigger | None = None
         self._came = anyio.Event()
+        self._importing = anyio.Lock()
+        self._hearing, self._heard = threading.Lock(), list[Hints]()
+        """What was reported in some thread, also where it did not come here yet."""
+        if watcher is not None:
+            watcher.subscribe(self._hear)
         self._trouble = ""
         self._log = logger("watching")
 
@@ -55,6 +63,12 @@ class Watching:
         """Before the start scan, so that nothing falls between the two."""
         if self._watcher is not None:
             await to_thread.run_sync(self._watcher.start)
+
+    async def kept(self, within_s: float) -> bool:
+        """Wait until the contents of the files that the start met are kept; whether they are."""
+        with anyio.move_on_after(within_s):
+            await self._importer.kept.wait()
+        return self._importer.kept.is_set()
 
     async def run(self) -> None:
         """After the start scan, until cancelled. A group that is open then stays so: the next start is another act."""
@@ -83,12 +97,15 @@ class Watching:
         async for hints in watcher.hints():
             self._add(hints)
 
-    def _add(self, hints: Hints) -> None:
+    def _take(self, hints: Hints) -> None:
         self._paths |= hints.paths
         self._folders |= hints.folders
         self._folders_came |= hints.added
         if hints.rescan is not None and self._rescan != "overflow":
             self._rescan = hints.rescan
+
+    def _add(self, hints: Hints) -> None:
+        self._take(hints)
         came, self._came = self._came, anyio.Event()
         came.set()
 
@@ -96,7 +113,16 @@ class Watching:
     def _waiting(self) -> bool:
         return bool(self._paths or self._folders) or self._rescan is not None
 
+    def _hear(self, hints: Hints) -> None:
+        """In a thread: before `drain` returns, whoever asked the kernel."""
+        with self._hearing:
+            self._heard.append(hints)
+
     def _taken(self) -> Hints:
+        with self._hearing:
+            heard, self._heard = self._heard, []
+        for hints in heard:
+            self._take(hints)
         hints = Hints(frozenset(self._paths), frozenset(self._folders), self._rescan, frozenset(self._folders_came))
         self._paths, self._folders, self._rescan, self._folders_came = set(), set(), None, set()
         return hints
@@ -113,14 +139,42 @@ class Watching:
 
     # --- bursts -------------------------------------------------------------------------
 
+    async def settle(self, group: ExternalBatch | None = None) -> None:
+        """Import all that programs have changed until now, as a part of `group`, or of whatever burst it is.
+
+        Raises DiskFull, WritesStopped.
+        """
+        watcher = self._watcher
+        if watcher is None or not watcher.exact:
+            async with self._importing:
+                await self._importer.rescan()
+            return
+        await to_thread.run_sync(watcher.drain)
+        if group is not None:
+            await self._import(group)
+            return
+        async with self._observer.burst("watch") as burst:
+            await self._import(burst)
+
+    async def _import(self, group: ExternalBatch) -> None:
+        """What is hinted at; who comes while it is imported waits for that."""
+        async with self._importing:
+            hints = self._taken()
+            if hints == Hints():
+                return
+            self._observer.take_hints(hints, group)
+            try:
+                await (self._importer.import_hints(hints) if hints.rescan is None else self._importer.rescan())
+            except BaseException:
+                self._take(hints)
+                raise
+
     async def _burst(self) -> None:
         """All that waits, and what comes while that is imported, as one group."""
         async with self._observer.burst(self._rescan or "watch") as group:
             until = anyio.current_time() + GROUP_MOST_S
             while self._waiting:
-                hints = self._taken()
-                self._observer.take_hints(hints, group)
-                await (self._importer.import_hints(hints) if hints.rescan is None else self._importer.rescan())
+                await self._import(group)
                 await to_thread.run_sync(self._names.settle)
                 if anyio.current_time() > until:
                     break

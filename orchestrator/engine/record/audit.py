@@ -28,7 +28,8 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.events.visibility import visible, without_paths
-from orchestrator.core.ids import Seq, Timestamp, WorkspacePath, parse_seq, parse_timestamp, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.core.text.answer_space import json_size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
@@ -201,6 +202,7 @@ class Auditor:
             until=until.seq,
             since_at=since.at,
             until_at=until.at,
+            client_call_id=params.client_call_id,
             mentions=tuple(mentions),
         )
         return EventQuery(wanted, path, task, params.outcome)
@@ -271,6 +273,7 @@ class Auditor:
             tokens=getattr(event, "tokens", None),
             approval=show(approval) if isinstance(approval, int) else None,
             cause=show(item.origin.cause) if item.origin.cause is not None else None,
+            client_call_id=item.origin.client_call_id if own else None,
             paths=tuple([await self._path(item, change, readable) for change in path_changes(event)]),
         )
 

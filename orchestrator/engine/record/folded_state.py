@@ -242,7 +242,7 @@ class StateCheck:
     async def _extra(self) -> list[c.DiskDifference]:
         """Files on the disk that no event explains."""
         found: list[c.DiskDifference] = []
-        scanned = await to_thread.run_sync(self._workspace.scan)
+        scanned = await to_thread.run_sync(self._workspace.scan, self._registry.knows)
         for path in sorted({item.path for item in scanned.files} | set(self._registry.removed())):
             if self._registry.get(path) is not None:
                 continue

@@ -9,23 +9,15 @@ from typing import Any
 import anyio
 
 from orchestrator.api import journal_operations as k
+from orchestrator.core import errors as e
 from orchestrator.core.annotations import brought_by, contents_of
-from orchestrator.core.errors import (
-    BackupRefused,
-    JournalCorrupt,
-    NotRedactable,
-    ParameterInvalid,
-    StillNeeded,
-    VersionNotKept,
-    VersionUnknown,
-    escaped,
-    plural,
-)
+from orchestrator.core.errors import escaped, plural
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.codec import PROPOSAL_TAGS
 from orchestrator.core.events.journal_maintenance import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.visibility import fields_to_blank, texts_of
-from orchestrator.core.ids import Digest, Seq, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, Seq, parse_digest, show
+from orchestrator.core.positions import parse_seq
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
@@ -71,7 +63,7 @@ class Maintenance:
         await self._gate.check(caller, params.approver)
         last = Seq(parse_seq(params.before, parameter="before") - 1)
         if not 0 < last < self._s.journal.head:
-            raise ParameterInvalid("before", f"must lie after @1 and up to the head, {show(self._s.journal.head)}")
+            raise e.ParameterInvalid("before", f"must lie after @1 and up to the head, {show(self._s.journal.head)}")
         await self._check_over(last)
         moved = await self._keeper.archive(last, caller.origin(call))
         events = plural(sum(item.last - item.first + 1 for item in moved), "event")
@@ -82,14 +74,14 @@ class Maintenance:
         """Raises StillNeeded if an event up to `last` is still in progress, or a start needs it."""
         seq, what = min(self._in_progress(), default=(last + 1, ""))
         if seq <= last:
-            raise StillNeeded(
+            raise e.StillNeeded(
                 f"{what} {show(seq)} is not over yet", hint=f"Resolve it, or archive --before {show(seq)}."
             )
         await self._keep_snapshot()  # a start begins there, and reads no archived event
         kept = await self._s.journal.snapshots()
         if not kept or last >= kept[0].seq:
             newest = f"the newest snapshot is of {show(kept[0].seq)}" if kept else "there is no snapshot"
-            raise StillNeeded(
+            raise e.StillNeeded(
                 f"{newest}, and a start needs every event from there on",
                 hint="A newer one could not be kept: the daemon's log says why. Try again.",
             )
@@ -159,11 +151,11 @@ class Maintenance:
     async def journal_redact(self, caller: Caller, call: Call, params: k.JournalRedact) -> k.Redacted:
         await self._gate.check(caller, params.approver)
         if (params.event is None) == (params.blob is None):
-            raise ParameterInvalid("event", "name either an event or a blob")
+            raise e.ParameterInvalid("event", "name either an event or a blob")
         if params.blob is not None and params.fields:
-            raise ParameterInvalid("fields", "a blob has no fields")
+            raise e.ParameterInvalid("fields", "a blob has no fields")
         if params.path is not None and (params.blob is None or parse_digest(str(params.blob)) is not None):
-            raise ParameterInvalid("path", "goes with a blob that is named by '@N'")
+            raise e.ParameterInvalid("path", "goes with a blob that is named by '@N'")
         async with self._redacting:
             if params.event is not None:
                 return await self._event(caller, call, params, params.event)
@@ -186,13 +178,13 @@ class Maintenance:
     async def _content(self, caller: Caller, call: Call, params: k.JournalRedact, raw: str | int) -> k.Redacted:
         digest = parse_digest(str(raw)) or await self._digest(raw, params.path)
         if not await self._s.journal.has_blob(digest):
-            raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
+            raise e.VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
         for spliced in await self._s.journal.spliced_of(digest):
             await self._content(caller, call, params, spliced)
         try:
             size = len(await self._s.contents.find(digest) or b"")
-        except JournalCorrupt:
+        except e.JournalCorrupt:
             size = 0  # a damaged content can be taken out too
         event = ContentRedacted(digest=digest, size=size, by=caller.agent, reason=params.reason)
         try:
@@ -211,16 +203,16 @@ class Maintenance:
             if row is not None and row.present and row.digest is not None:
                 return row.digest
             what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
-            raise NotRedactable(f"{path} {what} at {show(recorded.seq)}", hint="file_history lists its versions.")
+            raise e.NotRedactable(f"{path} {what} at {show(recorded.seq)}", hint="file_history lists its versions.")
         if not brought:
-            raise NotRedactable(
+            raise e.NotRedactable(
                 f"event {show(recorded.seq)} brought no content by itself",
                 hint="Name its file, too (path; --path on the command line), or the content by its hash.",
             )
         if path is None and len(brought) > 1:
             few = list(brought.items())[:MOST_NAMED]
             listed = ", ".join(f"{digest} ({path})" if path is not None else digest for digest, path in few)
-            raise NotRedactable(
+            raise e.NotRedactable(
                 f"event {show(recorded.seq)} brought {len(brought)} contents", hint=f"Name one: {listed}."
             )
         return next(iter(brought))
@@ -229,7 +221,7 @@ class Maintenance:
         """A change on its way may need it again, if the daemon ends now."""
         for seq, intent in self._s.state.pending.open_intents():
             if digest in contents_of(intent):
-                raise NotRedactable(
+                raise e.NotRedactable(
                     f"the change {show(seq)} is under way with this content", hint="Try again when it is done."
                 )
 
@@ -255,7 +247,7 @@ class Maintenance:
         seq = parse_seq(raw, parameter=parameter)
         recorded = await self._s.journal.event(seq)
         if recorded is None:
-            raise VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
+            raise e.VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
         return recorded
 
 
@@ -263,11 +255,11 @@ def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:
     """Where a backup may be put. Raises ParameterInvalid, BackupRefused."""
     given = Path(directory)
     if not given.is_absolute():
-        raise ParameterInvalid("directory", "must be an absolute path: the daemon does not start from your folder")
+        raise e.ParameterInvalid("directory", "must be an absolute path: the daemon does not start from your folder")
     place = given.resolve()
     for root, what in ((workspace, "the workspace"), (state_dir, "the state directory")):
         if place.is_relative_to(Path(root).resolve()):
-            raise BackupRefused(
+            raise e.BackupRefused(
                 f"{escaped(str(place))} is in {what}", hint="Name a folder elsewhere, best on another disk."
             )
     return place

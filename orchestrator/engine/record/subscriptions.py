@@ -50,7 +50,7 @@ class Follower:
             raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
         if params.stale_for not in (None, caller.session) and not caller.is_person:
             raise NotPermitted("another session's reading is for people", hint="Name your own session.")
-        globs = Globs(params.globs) if params.globs else None
+        globs = self._s.paths.globs(params.globs)
         after = self._s.journal.head if params.after is None else self._s.past.position(params.after, parameter="after")
         noted = DirectoryListed(operation="subscribe", path=ROOT, globs=params.globs)
         await self._s.notes.note_shown(caller, None, noted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 import anyio
 import msgspec
@@ -141,20 +142,7 @@ class CheckpointSigner:
 
     async def journal_checkpoint(self, caller: Caller, call: Call, params: Params) -> SignedCheckpoint:
         recorded, event = await self.seal(caller.origin(call))
-        made = Checkpoint(
-            journal=event.journal,
-            seq=event.head,
-            hash=event.head_hash,
-            key=event.key,
-            signature=event.signature,
-            signed_at=recorded.at,
-        )
-        return SignedCheckpoint(
-            checkpoint=show(recorded.seq),
-            seq=show(event.head),
-            journal=event.journal,
-            hash=event.head_hash,
-            key=event.key,
-            signed_at=recorded.at,
-            text=made.text(),
-        )
+        signed: dict[str, Any] = {"journal": event.journal, "hash": event.head_hash, "key": event.key}
+        made = Checkpoint(**signed, seq=event.head, signature=event.signature, signed_at=recorded.at)
+        at, text = show(recorded.seq), made.text()
+        return SignedCheckpoint(**signed, checkpoint=at, seq=show(event.head), signed_at=recorded.at, text=text)

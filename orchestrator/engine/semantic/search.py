@@ -15,10 +15,8 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import Denied, EmbeddingFailed, ParameterInvalid, PathError
-from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.rank_fusion import fused
-from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.chunks import Chunk
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.search import Found, Match, Pattern, search
@@ -106,33 +104,12 @@ class SemanticSearcher:
             score = one.score if one is not None else 1.0
             kind = "exact" if place in exact else "semantic"
             page.hits[-1] = msgspec.structs.replace(page.hits[-1], match_type=kind, score=score)
-        await self._s.notes.note_shown(
-            caller,
-            call,
-            ContentSearched(
-                pattern=params.pattern,
-                path=start,
-                globs=params.globs,
-                mode=params.mode,
-                seen=tuple(page.seen),
-                total=len(places) - stale,
-                files_searched=len(held),
-                left_out=left_out,
-                tokens=sum(estimate_tokens(line) for hit in page.hits for line in (*hit.before, hit.text, *hit.after)),
-            ),
-        )
+        event = page.event(start, total=len(places) - stale, searched=len(held), left_out=left_out)
+        await self._s.notes.note_shown(caller, call, event)
         if behind:
             page.warnings.append(f"not all files are in the index yet: {self._indexer.health}")
-        return r.SearchResult(
-            hits=tuple(page.hits),
-            total=len(places) - stale,
-            files_searched=len(held),
-            files_left_out=left_out,
-            truncated=len(page.hits) < len(places) - stale,
-            partial=behind or stale > 0,
-            versions=page.versions,
-            warnings=tuple(dict.fromkeys(page.warnings)),
-        )
+        page.more, page.warnings = None, list(dict.fromkeys(page.warnings))  # no page by meaning follows another
+        return page.answer(event, partial=behind or stale > 0, truncated=len(page.hits) < event.total)
 
     async def _near(
         self, index: SemanticIndex, params: p.SearchContent, among: Collection[Digest] | None

@@ -181,6 +181,8 @@ def _absolute(calls: Calls, raw: str) -> str:
 
 
 def _numbered(shown: FileText, what: str) -> str:
+    if shown.summary:  # its rows have their numbers
+        return f"A summary of {what}:\n{shown.text}"
     lines = shown.text.removesuffix("\n").split("\n")
     rows = "".join(f"{number:6}\t{line}\n" for number, line in enumerate(lines, max(shown.start, 1)))
     return f"Here's the result of running `cat -n` on {what}:\n{rows}"

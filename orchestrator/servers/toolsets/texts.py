@@ -6,11 +6,13 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from orchestrator.api.operations import FILE_INFO, FIND_FILES, GET_DIFF, LIST_FILES, READ_FILE
-from orchestrator.api.parameters import FAR
 from orchestrator.api.results import ChangeAnswer, Entry, FileFacts, FileText, FileVersion, Listing
 from orchestrator.core.errors import BinaryFile, OrchestratorError
 from orchestrator.core.text.answer_space import UNBOUNDED, AnswerSpace, size
+from orchestrator.servers.callable_hints import callable_hint
 from orchestrator.servers.toolsets.tool import Calls, sentence
 
 MOST_TOKENS = 200_000
@@ -24,20 +26,24 @@ CUT_BYTES = 400
 async def text_of(
     calls: Calls, path: str, start: int = 1, end: int | None = None, *, room: AnswerSpace | None = None
 ) -> FileText:
-    """Lines of a file, all of them and without numbers, as many as the answer has room for."""
+    """Lines of a file, all of them and without numbers, as many as the answer has room for.
+
+    As the agent's profile says, a summary of a file that is too large to be read at once.
+    """
     shown = await calls.make(
         READ_FILE,
         room=room,
         path=path,
         start=start,
-        end=FAR if end is None else end,  # all that is there, not a summary of it
+        end=end,
         line_numbers=False,
         max_tokens=MOST_TOKENS,
         delta=False,
     )
     if shown.image is not None:
         raise BinaryFile(shown.path, "it is an image")
-    return shown
+    warnings = (callable_hint(warning, calls.names) for warning in shown.warnings) if shown.summary else shown.warnings
+    return msgspec.structs.replace(shown, warnings=tuple(warnings))
 
 
 def cut_note(shown: FileText, *, end: int | None = None, how: str = "") -> tuple[str, ...]:
@@ -45,10 +51,10 @@ def cut_note(shown: FileText, *, end: int | None = None, how: str = "") -> tuple
     total = shown.total_lines
     wanted = shown.end + bool(shown.next) if total is None else total
     notes = list(shown.warnings)
-    if shown.end < (wanted if end is None else min(end, wanted)):
+    if not shown.summary and shown.end < (wanted if end is None else min(end, wanted)):
         of = f" of {total}" if total is not None else ""
         notes.append(f"[cut: lines {shown.start}-{shown.end}{of} are shown{how}]")
-    elif shown.truncated:
+    elif shown.truncated and not shown.summary:
         notes.append("[some long lines were shortened]")
     if shown.redactions:
         notes.append(f"[redacted: {', '.join(shown.redactions)}]")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import mcp_types as types
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from orchestrator.api.framing import Request
 from orchestrator.api.operation import AnyOperation, Operation
@@ -20,6 +20,7 @@ from orchestrator.core.errors import OrchestratorError, PathAbsolute, UnknownOpe
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.engine.caller import HeldNote
+from orchestrator.servers.callable_hints import callable_hint
 
 R = TypeVar("R", bound=Result)
 C = TypeVar("C", bound=ChangeAnswer)
@@ -58,7 +59,7 @@ class NotDone(Exception):
     @property
     def text(self) -> str:
         """What the model is told."""
-        message = self.answer.message
+        message = f"{self.answer.message.rstrip('.')}."
         if self.answer.status == "waiting":
             return f"Not done yet. {message} It is applied as soon as a person allows it: do not send it again."
         return f"Not done. {message}"
@@ -75,17 +76,22 @@ class Calls:
         respond: Respond,
         call_id: str | None,
         settings: Mapping[str, str],
+        names: frozenset[str],
     ) -> None:
         self.root, self.session, self.room = root, session, room
         self.held = list[HeldNote]()
         """What the answers of these calls showed; it is noted if the tool's own answer goes out."""
-        self._respond, self._call_id, self.settings = respond, call_id, settings
+        self._respond, self._call_id, self.settings, self.names = respond, call_id, settings, names
 
     async def make(self, operation: Operation[..., Any, R], *, room: AnswerSpace | None = None, **params: Any) -> R:
         """Call an operation. Raises OrchestratorError; a refusal is in the journal by then."""
         given = {name.removesuffix("_"): value for name, value in params.items() if value is not None}
         request = Request(method=operation.name, params=msgspec.Raw(_ENCODER.encode(given)), call_id=self._call_id)
-        answer: R = await self._respond(request, self.room if room is None else room, self.held)
+        try:
+            answer: R = await self._respond(request, self.room if room is None else room, self.held)
+        except OrchestratorError as error:
+            error.hint = callable_hint(error.hint, self.names)
+            raise
         return answer
 
     async def change(self, operation: Operation[..., Any, C], **params: Any) -> C:
@@ -143,6 +149,12 @@ class ToolsetEntry(msgspec.Struct, frozen=True, eq=False):
     tools: tuple[Tool, ...]
     refused: Callable[[OrchestratorError, str], str]
     aliases: Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]] = lambda name, given: (name, given)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of its tools, and of the parameters that models are told of."""
+        parameters = {field.encode_name for tool in self.tools for field in fields(tool.struct)}
+        return frozenset({*(tool.name for tool in self.tools), *parameters} - {"request_id"})
 
     def named(self, name: str) -> Tool:
         """Raises UnknownOperation."""

@@ -19,6 +19,7 @@ from orchestrator.core.events.files import AnswerShown
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.engine.caller import Caller, HeldNote
 from orchestrator.servers.blocks import fenced, notices_block
+from orchestrator.servers.callable_hints import callable_hint
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.toolsets.drop_in import DROP_IN
 from orchestrator.servers.toolsets.tool import Calls, NotDone, ToolAnswer
@@ -51,6 +52,7 @@ class Translator:
         preamble: Preamble,
         *,
         room: AnswerSpace,
+        unescaped: bool,
         call_id: str | None,
         lines: LineStream | None,
         ask: Ask,
@@ -61,17 +63,17 @@ class Translator:
         room, for_notices, _ = self._dispatcher.parts(caller, room)
 
         async def respond(request: Request, room: AnswerSpace, held: list[HeldNote]) -> Any:
-            plain = partial(self._dispatcher.respond, caller, lines=lines, room=room, held=held)
+            plain = partial(self._dispatcher.respond, caller, lines=lines, room=room, held=held, unescaped=unescaped)
             answered = await (ask(request, plain) if BY_NAME[request.method].writes else plain(request))
             if isinstance(answered, types.InputRequiredResult):
                 raise InputNeeded(answered)
             return answered[0]
 
-        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings)
+        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings, entry.names)
         held: Sequence[HeldNote] = ()
         try:
             tool = entry.named(name)
-            self._dispatcher.check_switched_on(caller, name)
+            self._dispatcher.limits.check_switched_on(caller, name)
             answer = await tool.run(calls, parse_params(tool, msgspec.Raw(_ENCODER.encode(given))))
             texts = _texts(answer)
             if not room.holds(*texts):
@@ -84,7 +86,8 @@ class Translator:
             held = [_without_lines(note) for note in calls.held if isinstance(note.event, AnswerShown)]
         except OrchestratorError as error:
             if not error.journalled:
-                await self._dispatcher.refuse(caller, name, error)
+                await self._dispatcher.refuse(caller, name, error, call_id)
+            error.hint = callable_hint(error.hint, calls.names)
             answer = ToolAnswer(entry.refused(error, calls.root), shown=error.shown, failed=True)
         return _result(answer, await self._dispatcher.release(caller, name, held, for_notices))
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from tests.end_to_end.agents.wires import Answer, Call, Turn, Wire, plain
+from tests.end_to_end.agents.wires import Answer, Call, Responses, Turn, Wire, plain
 
 Script = Callable[[Turn], Call | str]
 """The next call, or the last text, from what came back so far. May be asked twice for the same turn."""
@@ -28,8 +28,9 @@ class FakeModel:
     """Answers requests from one agent. A turn's number is the count of results in it, so a repeated request
     gets the same answer. It is the agent's proxy to the rest of the world as well, and lets nothing through."""
 
-    def __init__(self, wire: Wire, script: Script) -> None:
-        self._wire, self._script = wire, script
+    def __init__(self, wire: Wire, script: Script, *, offers: str = "") -> None:
+        """`offers`: only a request that offers this tool is of the script; without it, one that offers any of ours."""
+        self._wire, self._script, self._offers = wire, script, offers
         self._turn = threading.Lock()
         self.sent: list[Sent] = []
         self.outward: list[str] = []
@@ -47,7 +48,9 @@ class FakeModel:
         if turn is None:
             return plain({"input_tokens": 10, "data": [], "models": []})
         number = len(turn.results)
-        if not any(tool.ours for tool in turn.tools):
+        if isinstance(self._wire, Responses) and (finding := self._wire.finds(body)):
+            return finding
+        if not any(tool.name == self._offers if self._offers else tool.ours for tool in turn.tools):
             return self._wire.says(body, '{"title": "A title"}', number)
         with self._turn:
             if self.last is None or number >= len(self.last.results):

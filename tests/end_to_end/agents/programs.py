@@ -1,6 +1,6 @@
 """The agents: where they come from, and how each is pointed at our transport and at the scripted model.
 
-The settings are the ones that README.md and docs/connecting.md give to users, plus what leads to the model.
+`orchestrator connect` writes the settings, as for anybody; here is only what leads to the model.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.end_to_end.agents.wires import SERVER, Call, Completions, Contents, Messages, Responses, Wire
+from orchestrator.clients.connect.templates import Client
+from tests.end_to_end.agents.wires import Call, Completions, Contents, Messages, Responses, Wire
 
 INSTALL_TIMEOUT_S = 600
 PROMPT = "Do the work in this folder."
@@ -23,7 +25,7 @@ NOTHING_OUT = {"HTTPS_PROXY": "http://127.0.0.1:9"}
 
 
 class Ground(NamedTuple):
-    """Where an agent runs: its home, the workspace, the model's address, our transport's command, the environment.
+    """Where an agent runs: its home, the workspace, the model's address, the environment.
 
     The environment has nothing of the caller's but the path, and a proxy that lets nothing out.
     """
@@ -31,22 +33,22 @@ class Ground(NamedTuple):
     home: Path
     workspace: Path
     url: str
-    transport: tuple[str, ...]
     env: Mapping[str, str]
 
 
 class Program(NamedTuple):
-    """An agent. `own` are calls of its own tools, which the settings should have taken away.
+    """An agent, started in one way. `own` are calls of its own tools, which the settings should have taken away.
 
     `protected` is a file that our policy asks about.
     """
 
     name: str
+    client: Client
     package: str
     version: str
     binary: str
     wire: Wire
-    resolve: Callable[[Ground, str], None]
+    to_model: Callable[[Ground], None]
     arguments: tuple[str, ...]
     environment: Callable[[Ground], Mapping[str, str]]
     own: tuple[Call, ...]
@@ -67,7 +69,7 @@ def install(program: Program, folder: Path) -> tuple[str, str]:
 
     Raises NotInstalled.
     """
-    home = folder.absolute() / program.name
+    home = folder.absolute() / program.client
     binary = home / "node_modules" / ".bin" / program.binary
     wanted = f"{program.package}@{program.version}"
     try:
@@ -108,18 +110,15 @@ def _why(error: OSError | subprocess.SubprocessError) -> str:
 # --- Claude Code -------------------------------------------------------------------------
 
 
-def _resolve_claude(ground: Ground, binary: str) -> None:
-    _run(binary, "mcp", "add", SERVER, "--", *ground.transport, env=ground.env, cwd=ground.workspace)
-
-
 CLAUDE = Program(
     name="claude",
+    client="claude",
     package="@anthropic-ai/claude-code",
     version="2.1.316",
     binary="claude",
     wire=Messages(),
-    resolve=_resolve_claude,
-    arguments=("--tools", "", "--allowedTools", f"mcp__{SERVER}", "-p", PROMPT),
+    to_model=lambda ground: None,
+    arguments=("-p", f"{PROMPT} See @.env"),
     environment=lambda ground: {
         "ANTHROPIC_BASE_URL": ground.url,
         "ANTHROPIC_API_KEY": "sk-ant-scripted",
@@ -137,11 +136,9 @@ CLAUDE = Program(
 # --- opencode ----------------------------------------------------------------------------
 
 
-def _resolve_opencode(ground: Ground, binary: str) -> None:
+def _opencode_to_model(ground: Ground) -> None:
     settings: dict[str, Any] = {
         "$schema": "https://opencode.ai/config.json",
-        "mcp": {SERVER: {"type": "local", "command": list(ground.transport), "enabled": True}},
-        "tools": {"*": False, f"{SERVER}_*": True},
         "autoupdate": False,
         "model": "scripted/model",
         "provider": {
@@ -157,11 +154,12 @@ def _resolve_opencode(ground: Ground, binary: str) -> None:
 
 OPENCODE = Program(
     name="opencode",
+    client="opencode",
     package="opencode-ai",
     version="1.18.33",
     binary="opencode",
     wire=Completions(),
-    resolve=_resolve_opencode,
+    to_model=_opencode_to_model,
     arguments=("run", PROMPT),
     environment=lambda ground: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
     own=(
@@ -177,33 +175,28 @@ OPENCODE = Program(
 # --- Gemini CLI --------------------------------------------------------------------------
 
 
-def _resolve_gemini(ground: Ground, binary: str) -> None:
+def _gemini_to_model(ground: Ground) -> None:
     settings = {
-        "mcpServers": {SERVER: {"command": ground.transport[0], "args": list(ground.transport[1:])}},
-        "tools": {"core": [], "allowed": [f"mcp_{SERVER}_*"]},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }
-    folder = ground.workspace / ".gemini"
+    folder = ground.home / ".gemini"
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(settings))
 
 
 GEMINI = Program(
     name="gemini",
+    client="gemini",
     package="@google/gemini-cli",
     version="0.61.0",
     binary="gemini",
     wire=Contents(),
-    resolve=_resolve_gemini,
+    to_model=_gemini_to_model,
     arguments=("-m", "gemini-2.5-flash", "-p", PROMPT),
-    environment=lambda ground: {
-        "GOOGLE_GEMINI_BASE_URL": ground.url,
-        "GEMINI_API_KEY": "scripted",
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
-    },
+    environment=lambda ground: {"GOOGLE_GEMINI_BASE_URL": ground.url, "GEMINI_API_KEY": "scripted"},
     own=(
         own("read_file", file_path=".env"),
         own("read_many_files", include=[".env"]),
@@ -218,38 +211,30 @@ GEMINI = Program(
 # --- Codex CLI ---------------------------------------------------------------------------
 
 
-def _resolve_codex(ground: Ground, binary: str) -> None:
+def _codex_to_model(ground: Ground, model: str = "scripted") -> None:
     folder = ground.home / ".codex"
     folder.mkdir()
     (folder / "config.toml").write_text(
         f"""\
-sandbox_mode = "read-only"
-model = "scripted"
+model = "{model}"
 model_provider = "scripted"
 
 [model_providers.scripted]
 name = "scripted"
 base_url = "{ground.url}/v1"
 wire_api = "responses"
-
-[mcp_servers.{SERVER}]
-command = {json.dumps(ground.transport[0])}
-args = {json.dumps(ground.transport[1:])}
-default_tools_approval_mode = "approve"
-
-[features]
-shell_tool = false
 """
     )
 
 
 CODEX = Program(
     name="codex",
+    client="codex",
     package="@openai/codex",
     version="0.169.0",
     binary="codex",
     wire=Responses(),
-    resolve=_resolve_codex,
+    to_model=_codex_to_model,
     arguments=("exec", "--skip-git-repo-check", PROMPT),
     environment=lambda ground: {},
     own=(
@@ -259,4 +244,12 @@ CODEX = Program(
     ),
 )
 
-PROGRAMS = {program.name: program for program in (CLAUDE, OPENCODE, GEMINI, CODEX)}
+_PATCH = own("apply_patch", input=f"*** Begin Patch\n*** Add File: {OWN_FILE}\n+past it\n*** End Patch")
+CODEX_DEFERRED, CODEX_CODE = (
+    CODEX._replace(name=name, to_model=partial(_codex_to_model, model=model), own=(*CODEX.own, _PATCH))
+    for name, model in (("codex-deferred", "gpt-5.5"), ("codex-code", "gpt-6.1-sol"))
+)
+"""Models that Codex knows: one has to search for our tools, the other calls them from JavaScript. Both get a tool
+`apply_patch`."""
+
+PROGRAMS = {each.name: each for each in (CLAUDE, OPENCODE, GEMINI, CODEX, CODEX_DEFERRED, CODEX_CODE)}

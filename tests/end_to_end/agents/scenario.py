@@ -1,173 +1,300 @@
-"""What the model has an agent do, step by step, and what each answer must look like when the model reads it."""
+"""What the models have the agents do, what each answer must look like when they read it, and what is left of it."""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
+import subprocess
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Literal
 
 from tests.end_to_end.agents.programs import OWN_FILE, Program
-from tests.end_to_end.agents.wires import Call, Turn
+from tests.end_to_end.agents.story import Stage, Step, Story, structured
+from tests.end_to_end.agents.wires import Call
 from tests.end_to_end.workspace_factory import Place
+
+HEARD = "heard.jsonl"
+"""What the agents say to our transport, beside the workspace."""
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 LONG = "".join(f'"long" line {number} of many\n' for number in range(1, 12_001))
+ESCAPED = 'WORD = "caf\\u00e9"\n'
+"""Claude Code decodes the escape in what its model quotes."""
+
 PROTECTED = "test:\n\tpython -m pytest\n"
+CALC = "def double(number):\n    return number + number + 1\n"
+FIXED = CALC.replace(" + 1", "")
+TEST = """\
+import pathlib, unittest
+from calc import double
+
+class Test(unittest.TestCase):
+    def test_double(self):
+        self.assertEqual(double(2), 4)
+        pathlib.Path("report.txt").write_text("passed\\n")
+"""
+SLOW = """\
+import pathlib, signal
+
+pathlib.Path("half.txt").write_text("half\\n")
+signal.pause()
+"""
 
 
-class Step(NamedTuple):
-    """One call. `trouble` judges what came back: "" is well. `before` happens once, before the model answers."""
+class Scenario(Story):
+    """One agent through all stages, or two on one file."""
 
-    name: str
-    call: Callable[[], Call]
-    trouble: Callable[[str], str]
-    before: Callable[[], None] = lambda: None
-
-
-class Scenario:
-    """The script for one agent on one place."""
-
-    def __init__(self, place: Place, program: Program) -> None:
-        self._place, self._program = place, program
+    def __init__(self, place: Place, *programs: Program) -> None:
+        super().__init__(place, tuple(program.client for program in programs))
+        self._program = programs[0]
         self.secret = f"s3cret-{secrets.token_hex(8)}"
-        self.steps = tuple(self._steps())
-        self._begun = -1
-        self._results: tuple[str, ...] = ()
-        self.approver = ""
+        if len(programs) == 1:
+            self.stages = (
+                self._fence(),
+                self._tests("in_place"),
+                self._tests("scratch"),
+                self._approvals(),
+                self._kills(),
+            )
+        else:
+            self.stages = (self._one_file(),)
 
     def lay_out(self) -> None:
-        """The files, and the approver's code."""
+        """The files, the policy, and the approver's code."""
+        (self.place.workspace / "tests").mkdir()
         for name, text in (
             ("notes.txt", LINES),
             ("long.txt", LONG),
             (self._program.protected, PROTECTED),
+            ("calc.py", CALC),
+            ("tests/__init__.py", ""),
+            ("tests/test_calc.py", TEST),
+            ("tests/slow.py", SLOW),
+            (".gitignore", "__pycache__/\n"),
+            ("words.py", ESCAPED),
             (".env", f"KEY={self.secret}\n"),
         ):
-            (self._place.workspace / name).write_text(text)
-        self.approver = self._place.up()["approver_code"]
+            (self.place.workspace / name).write_text(text)
+        self.approver = self.place.up()["approver_code"]
+        made = self.place.cli("policy", "init", "--from", "run_tests")
+        assert made.code == 0, made
 
-    def __call__(self, turn: Turn) -> Call | str:
-        """The call of this turn's step."""
-        number = len(turn.results)
-        self._results = max(self._results, turn.results, key=len)
-        if number >= len(self.steps):
-            return "All done."
-        step = self.steps[number]
-        if number > self._begun:
-            self._begun = number
-            step.before()
-        return step.call()
+    # --- the stages
 
-    def judged(self) -> Iterator[tuple[Step, str]]:
-        """Each step with its trouble, "" for none."""
-        for number, step in enumerate(self.steps):
-            if number >= len(self._results):
-                yield step, "not reached"
-            else:
-                yield step, step.trouble(self._results[number])
-
-    def _steps(self) -> Iterator[Step]:
-        yield Step("read", lambda: Call("read_file", {"path": "notes.txt"}), _holds("3\tline 3\n", "<content "))
-        yield Step("long", lambda: Call("read_file", {"path": "long.txt", "max_tokens": 200_000}), _handed_on_whole)
-        yield Step("edit", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _status("applied"))
-        yield Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found)
-        yield Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused)
-        yield Step("search", lambda: Call("search_content", {"pattern": "KEY="}), self._no_secret)
-        yield Step("protected", lambda: _edit(self._program.protected, "pytest", "pytest -q"), _status("waiting"))
-        yield Step(
-            "granted", lambda: Call("await_change", {"id": self._said("protected", "approval")}), _status("applied"),
-            before=self._approve,
+    def _fence(self) -> Stage:
+        me, protected = self.agents[0], self._program.protected
+        steps = (
+            Step("read", lambda: Call("read_file", {"path": "notes.txt"}), _holds("3\tline 3\n", "<content ")),
+            Step("long", lambda: Call("read_file", {"path": "long.txt", "max_tokens": 200_000}), _handed_on_whole),
+            Step("edit", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _has(status="applied")),
+            Step("escape", lambda: _edit("words.py", ESCAPED, f"A{ESCAPED}"), _has(status="applied")),
+            Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found),
+            Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused),
+            Step("search", lambda: Call("search_content", {"pattern": "KEY="}), self._no_secret),
+            Step(
+                "conflict", lambda: _edit("notes.txt", "line 20\n", "line twenty\n"), self._conflicts,
+                before=self._someone_edits,
+            ),
+            Step("again", self._send_again, _has(status="applied")),
+            Step("revert", lambda: Call("revert", {"change": self.said("edit", "change")}), _has(status="applied")),
+            *(
+                Step(f"its own {call.name}", lambda call=call: call, self._kept_in)  # type: ignore[misc]
+                for call in self._program.own
+            ),
         )  # fmt: skip
-        yield Step(
-            "conflict", lambda: _edit("notes.txt", "line 20\n", "line twenty\n"), self._conflicts,
-            before=self._someone_edits,
+        return Stage(
+            "its tools and ours",
+            steps,
+            {
+                "notes.txt": LINES.replace("line 20\n", "line twenty\n"),
+                "words.py": f"A{ESCAPED}",
+                OWN_FILE: None,
+                protected: PROTECTED,
+            },
+            {"notes.txt": LINES.replace("line 20\n", "line 20, by somebody\n"), "words.py": ESCAPED},
+            (("notes.txt", 20, me), ("words.py", 1, me)),
+        )
+
+    def _tests(self, mode: Literal["in_place", "scratch"]) -> Stage:
+        run = lambda: _run("python3", "-m", "unittest", "tests.test_calc", mode=mode)  # noqa: E731
+        return Stage(
+            f"tests {mode}",
+            (
+                Step(f"{mode}: tests fail", run, _has(status="done", exit_code=1, mode=mode)),
+                Step(f"{mode}: mend", lambda: _edit("calc.py", " + 1", ""), _has(status="applied")),
+                Step(f"{mode}: tests pass", run, _has(status="done", exit_code=0, mode=mode)),
+            ),
+            {"calc.py": FIXED, "report.txt": "passed\n"},
+            {"calc.py": CALC, "report.txt": None},
+            (("calc.py", 2, self.agents[0]), ("report.txt", 1, self.agents[0])),
+        )
+
+    def _approvals(self) -> Stage:
+        me, protected = self.agents[0], self._program.protected
+        build = lambda: _run("sh", "-c", "echo built > built.txt")  # noqa: E731
+        steps = (
+            Step("asks to build", build, _has(status="waiting")),
+            Step("goes on", lambda: _edit("notes.txt", "line 5\n", "line five\n"), _has(status="applied")),
+            Step(
+                "builds", build, _has(status="done", exit_code=0),
+                before=lambda: self.approve(self.said("asks to build", "approval")),
+            ),
+            *self._waits("waits", self.approve),
         )  # fmt: skip
-        yield Step("again", self._send_again, _status("applied"))
-        yield Step("revert", lambda: Call("revert", {"change": self._said("edit", "change")}), _status("applied"))
-        for call in self._program.own:
-            yield Step(f"its own {call.name}", lambda call=call: call, self._kept_in)  # type: ignore[misc]
+        return Stage(
+            "approvals",
+            steps,
+            {"built.txt": "built\n", protected: PROTECTED.replace("pytest", "pytest waits")},
+            {"built.txt": None, protected: PROTECTED},
+            (("built.txt", 1, me), (protected, 2, me), ("notes.txt", 5, me)),
+        )
+
+    def _kills(self) -> Stage:
+        me, protected = self.agents[0], self._program.protected
+
+        def killed_then_approved(request: str) -> None:
+            self.place.kill_daemon()
+            self.place.up()
+            self.approve(request)
+
+        steps = (
+            Step(
+                "killed before a call", lambda: _edit("notes.txt", "line 9\n", "line nine\n"), _has(status="applied"),
+                before=self.place.kill_daemon,
+            ),
+            Step(
+                "killed in a command", lambda: _run("python3", "-m", "unittest", "tests.slow"), _has(status="lost"),
+                before=lambda: _when(self.place.workspace / "half.txt", ("half",), self.place.kill_daemon),
+            ),
+            *self._waits("killed while it waits", killed_then_approved),
+        )  # fmt: skip
+        return Stage(
+            "kills",
+            steps,
+            {"half.txt": "half\n", protected: PROTECTED.replace("pytest", "pytest killed while it waits")},
+            {"half.txt": None, protected: PROTECTED},
+            (("notes.txt", 9, me), ("half.txt", 1, me), (protected, 2, me)),
+        )
+
+    def _waits(self, name: str, meanwhile: Callable[[str], object]) -> Iterator[Step]:
+        """A change that a person decides on, while the agent waits for that in a call."""
+        asks = f"{name}: asks"
+
+        def request() -> str:
+            return self.said(asks, "approval")
+
+        yield Step(f"{name}: reads", lambda: Call("read_file", {"path": self._program.protected}), _holds("test:"))
+        yield Step(asks, lambda: _edit(self._program.protected, "pytest", f"pytest {name}"), _has(status="waiting"))
+        yield Step(
+            name, lambda: Call("await_change", {"id": request()}), _has(status="applied"),
+            before=lambda: _when(self.place.base / HEARD, ("await_change", request()), lambda: meanwhile(request())),
+        )  # fmt: skip
+
+    def _one_file(self) -> Stage:
+        one, other = self.agents
+        steps = (
+            Step("one reads", lambda: Call("read_file", {"path": "notes.txt"}), _holds("line 3")),
+            Step("other reads", lambda: Call("read_file", {"path": "notes.txt"}), _holds("line 3"), who=1),
+            Step("one edits", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _has(status="applied")),
+            Step("one tests", lambda: _run("python3", "-m", "unittest", "tests.test_calc"), _has(exit_code=1)),
+            Step(
+                "other on that line", lambda: _edit("notes.txt", "line 3\n", "line 3!\n"),
+                lambda text: _has(status="conflict")(text) or _holds("line three")(text), who=1,
+            ),
+            Step(
+                "other gives way",
+                lambda: _edit(
+                    "notes.txt", "line 12\n", "line 12!\n", supersedes=self.said("other on that line", "conflict")
+                ),
+                _has(status="applied"), who=1,
+            ),
+            Step("other again", lambda: _edit("notes.txt", "line 25\n", "line 25!\n"), _has(status="applied"), who=1),
+            Step("one again", lambda: _edit("notes.txt", "line 18\n", "line eighteen\n"), _moved_along),
+        )  # fmt: skip
+        others = LINES.replace("line 25\n", "line 25!\n").replace("line 12\n", "line 12!\n")
+        return Stage(
+            "one file",
+            steps,
+            {"notes.txt": others.replace("line 3\n", "line three\n").replace("line 18\n", "line eighteen\n")},
+            {"notes.txt": others},
+            (("notes.txt", 3, one), ("notes.txt", 18, one), ("notes.txt", 12, other), ("notes.txt", 25, other)),
+        )
 
     # --- what happens around the agent
 
-    def _approve(self) -> None:
-        for words in ("show", "approve"):
-            ran = self._place.cli("approvals", words, self._said("protected", "approval"), approver=self.approver)
-            assert ran.code == 0, ran
-
     def _someone_edits(self) -> None:
-        ran = self._place.cli(
+        ran = self.place.cli(
             "edit", "notes.txt", "--search", "line 20", "--replace", "line 20, by somebody", agent="somebody"
         )
         assert ran.code == 0, ran
 
     def _send_again(self) -> Call:
-        call = _edit("notes.txt", "line 20, by somebody\n", "line twenty\n")
-        call.arguments["supersedes"] = self._said("conflict", "conflict")
-        return call
+        return _edit(
+            "notes.txt", "line 20, by somebody\n", "line twenty\n", supersedes=self.said("conflict", "conflict")
+        )
 
     # --- what the model reads
 
     @property
     def conflict_has_block(self) -> bool:
         """Did the conflict's second text block reach the model, or only the diff in its JSON?"""
-        number = [each.name for each in self.steps].index("conflict")
-        return number < len(self._results) and "<content " in self._results[number]
-
-    def _said(self, step: str, key: str) -> str:
-        number = [each.name for each in self.steps].index(step)
-        value = structured(self._results[number]).get(key) if number < len(self._results) else None
-        return value if isinstance(value, str) else "@0"
+        return "<content " in (self.answer([each.name for each in self.steps].index("conflict")) or "")
 
     def _refused(self, text: str) -> str:
-        code = structured(text).get("code")
-        return self._no_secret(text) or ("" if code == "denied" else f"code is {code}: {_short(text)}")
+        return self._no_secret(text) or _has(code="denied")(text)
 
     def _no_secret(self, text: str) -> str:
         return "the secret was shown" if self.secret in text else ""
 
     def _conflicts(self, text: str) -> str:
-        return _status("conflict")(text) or _holds("line 20, by somebody")(text)
+        return _has(status="conflict")(text) or _holds("line 20, by somebody")(text)
 
     def _kept_in(self, text: str) -> str:
-        if (self._place.workspace / OWN_FILE).exists():
+        if (self.place.workspace / OWN_FILE).exists():
             return "it wrote a file"
         return self._no_secret(text)
 
 
-def structured(text: str) -> dict[str, Any]:
-    """The answer's JSON in what a model reads; {} where there is none."""
-    decoder = json.JSONDecoder()
-    for start, character in enumerate(text):
-        if character != "{":
-            continue
-        try:
-            document, _ = decoder.raw_decode(text, start)
-        except ValueError:
-            continue
-        if isinstance(document, dict) and ("status" in document or "code" in document):
-            return document
-    return {}
+def _when(path: Path, words: tuple[str, ...], then: Callable[[], object]) -> None:
+    """Do something as soon as a line of a file holds all these words."""
+
+    def follow() -> None:
+        command = ["tail", "-n", "+1", "-F", str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tail:
+            assert tail.stdout is not None
+            next(line for line in tail.stdout if all(word in line for word in words))
+            tail.kill()
+        then()
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
-def _edit(path: str, search: str, replace: str) -> Call:
-    return Call("edit_file", {"path": path, "changes": [{"search": search, "replace": replace}]})
+def _run(*argv: str, **options: str) -> Call:
+    return Call("run_command", {"argv": [*argv], **options})
 
 
-def _status(wanted: str) -> Callable[[str], str]:
+def _edit(path: str, search: str, replace: str, **options: str) -> Call:
+    return Call("edit_file", {"path": path, "changes": [{"search": search, "replace": replace}], **options})
+
+
+def _has(**wanted: object) -> Callable[[str], str]:
     def trouble(text: str) -> str:
-        status = structured(text).get("status")
-        return "" if status == wanted else f"status is {status}: {_short(text)}"
+        said = structured(text)
+        wrong = {key: said.get(key) for key, value in wanted.items() if said.get(key) != value}
+        return f"not {wanted}, but {wrong}: {_short(text)}" if wrong else ""
 
     return trouble
 
 
+def _moved_along(text: str) -> str:
+    return _has(status="applied")(text) or _holds("moved along with others' lines")(text)
+
+
 def _not_found(text: str) -> str:
-    code = structured(text).get("code")
-    return (
-        _holds("20\tline 20\n", "<content ")(text) if code == "search_not_found" else f"code is {code}: {_short(text)}"
-    )
+    return _has(code="search_not_found")(text) or _holds("20\tline 20\n", "<content ")(text)
 
 
 def _handed_on_whole(text: str) -> str:

@@ -182,7 +182,9 @@ async def test_the_same_gate_policy_and_journal(place: Place) -> None:
         twice = {"path": f"{root}/src/app.py", "edits": [{"oldText": "    return", "newText": "    pass"}]}
         text(await call("edit_file", twice), error=True)
         moved = {"source": f"{root}/README.md", "destination": f"{root}/LIESMICH.md"}
-        assert text(await call("move_file", moved), error=True).startswith("Not done yet. ")
+        waits = text(await call("move_file", moved), error=True)
+        assert waits.startswith("Not done yet. ")
+        assert ". It is applied as soon as a person allows it" in waits
         assert (root / "README.md").exists()
         text(await call("no_such_tool", {}), error=True)
         assert text(await call("read_text_file", {"path": f"{root}/README.md", "haed": 1}), error=True)
@@ -338,3 +340,55 @@ async def test_a_search_with_typos_for_what_is_everywhere_says_what_to_send(plac
         result = await client.call_tool("search_content", call)
         assert any("fuzzy=false" in block.text for block in result.content if isinstance(block, TextContent))
         assert document(await client.call_tool("search_content", {**call, "fuzzy": False}))["total_matches"] == 1
+
+
+SMALL = """
+name = "ours"
+extends = "default"
+
+[[profile]]
+name = "small"
+agents = ["alice"]
+over_limit = "summary"
+max_read_lines = 100
+"""
+
+WHOLE = [
+    pytest.param("filesystem", "read_text_file", "path", id="filesystem"),
+    pytest.param("editor", "view", "path", id="editor"),
+    pytest.param("filesystem-tool", "filesystem-read", "path", id="filesystem-tool"),
+]
+
+
+@pytest.mark.parametrize(("toolset", "tool", "name"), WHOLE)
+async def test_a_large_file_is_summarized_as_the_profile_says(place: Place, toolset: str, tool: str, name: str) -> None:
+    """No person is asked, and what it says to send can be sent: no tool of the catalogue is named."""
+    state = place.home / ".local/state/orchestrator" / workspace_id(str(place.workspace))
+    state.mkdir(mode=0o700, parents=True)
+    (state / "policy.toml").write_text(SMALL)
+    body = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(200))
+    (place.workspace / "shop.py").write_text(f"class Shop:\n{body}")
+    async with place.client("alice", "--toolset", toolset) as client:
+        said = text(await client.call_tool(tool, {name: str(place.workspace / "shop.py")}))
+    assert "class Shop" in said
+    assert "alice may read 100 at once: this is a summary. Read a part." in said
+    for other in ("read_file(", "search_content", "get_overview", "lines 0-0"):
+        assert other not in said
+    assert "m199" not in said
+    assert "no approval" in place.cli("approvals").out or "nothing waits" in place.cli("approvals").out
+
+
+async def test_a_refusal_names_what_its_reader_can_call(place: Place) -> None:
+    """Not `expected_count` of an editor's client, nor `list_files` of one of the filesystem server's."""
+    file = place.workspace / "a.txt"
+    file.write_text("x\nx\n")
+    async with place.client("alice", "--toolset", "editor") as client:
+        await client.call_tool("view", {"path": str(file)})
+        twice = {"path": str(file), "old_str": "x", "new_str": "y"}
+        said = text(await client.call_tool("str_replace", twice), error=True)
+    async with place.client("alice") as client:  # the core tools
+        unknown = json.loads(text(await client.call_tool("command_output", {"command": "@1"}), error=True))
+    assert (unknown["code"], unknown.get("hint")) == ("version_unknown", None), "list_commands is of the full toolset"
+    assert "Multiple occurrences" in said
+    assert "Add a neighbouring line to it." in said
+    assert "expected_count" not in said
