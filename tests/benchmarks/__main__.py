@@ -43,7 +43,7 @@ from tests.benchmarks import (
     watching,
     writes,
 )
-from tests.benchmarks.measuring import table
+from tests.benchmarks.measuring import misses, table
 from tests.benchmarks.setting import Rows, Setting, setting
 
 FOLDER = Path(".bench")
@@ -86,14 +86,22 @@ appends an event and is answered after its commit (begin_task: TaskBegun; read_l
 once the journal's log is written from the start again, as in a daemon that has run for a while."""
 
 
-async def measured(chosen: list[str], scale: float) -> Rows:
-    """The rows of these groups."""
+async def measured(chosen: list[str], scale: float) -> tuple[Rows, list[Exception]]:
+    """The rows of these groups, each kept once it is there, and why some groups have none."""
     rows: Rows = []
+    failures: list[Exception] = []
     with setting(FOLDER, scale=scale) as surroundings:
         for name in chosen:
             print(f"measuring: {name}", file=sys.stderr, flush=True)
-            rows += await GROUPS[name](surroundings)
-    return rows
+            try:
+                found = await GROUPS[name](surroundings)
+            except Exception as error:  # noqa: BLE001  # raised once the other groups are measured
+                error.add_note(f"while the group {name} was measured")
+                failures.append(error)
+            else:
+                keep(found)
+                rows += found
+    return rows, failures
 
 
 def keep(rows: Rows) -> None:
@@ -115,11 +123,12 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], help="which to measure; all without it")
     parser.add_argument("--scale", type=float, default=1.0, help="how often, times the usual")
     given = parser.parse_args()
-    rows = anyio.run(measured, given.groups or list(GROUPS), given.scale)
-    keep(rows)
-    print(f"{table(rows)}\n\n{LEGEND}")
+    rows, failures = anyio.run(measured, given.groups or list(GROUPS), given.scale)
+    print(f"{table(rows)}\n\n{misses(rows)}{LEGEND}")
     busy, cpus = os.getloadavg()[0], os.cpu_count()
     print(f"Load: {busy:.1f} on {cpus} processors; with more than those, the ratios are unsafe too.")
+    if failures:
+        raise ExceptionGroup("groups that could not be measured", failures)
 
 
 if __name__ == "__main__":

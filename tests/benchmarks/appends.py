@@ -47,7 +47,11 @@ async def rows(setting: Setting) -> Rows:
             ours=rates["ours"],
             peer="aiosqlite, autocommit, WAL, FULL",
             theirs=rates["theirs"],
-            target=Target(at_least=10.0),
+            target=Target(
+                at_least=10.0,
+                why_missed="the target was set where the peer's commits, each with a sync of its own, were 2,800 to "
+                "4,500 a second; where a sync takes less there is less to save by sharing it.",
+            ),
             unit="calls/s",
         ),
         Row(work=f"{work}, p99 of a round", ours=slowest, target=Target(at_most_ms=25)),

@@ -10,6 +10,7 @@ from random import Random
 
 from anyio import to_thread
 
+from orchestrator.api.history import BlamedLines
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting
@@ -104,15 +105,26 @@ async def ours(setting: Setting, times: int) -> tuple[Samples, Samples, list[str
         async with setting.daemon.client("reader") as files:
             for samples in (cold, warm):
                 start = time.perf_counter()
-                blamed = await files.blame(PATH)
+                ranges = await whole_blame(files)
                 samples.append((time.perf_counter() - start) * 1000)
-    versions = sorted({int(part.version[1:]) for part in blamed.ranges if part.kind == "change"})
+    versions = sorted({int(part.version[1:]) for part in ranges if part.kind == "change"})
     async with setting.daemon.client() as person:
         reported = await history(person)
     place = {version: str(number) for number, version in enumerate(reported, 1)}
     assert set(versions) <= set(place)
-    owners = [place.get(int(r.version[1:]), "0") for r in blamed.ranges for _ in range(r.start, r.end + 1)]
+    owners = [place.get(int(r.version[1:]), "0") for r in ranges for _ in range(r.start, r.end + 1)]
     return Samples(cold), Samples(warm), owners
+
+
+async def whole_blame(files: FileAccess) -> list[BlamedLines]:
+    """Of all lines, page by page."""
+    ranges: list[BlamedLines] = []
+    answer = await files.blame(PATH)
+    while True:
+        ranges += answer.ranges
+        if answer.end == answer.total_lines:
+            return ranges
+        answer = await files.blame(PATH, start=answer.end + 1)
 
 
 async def history(person: FileAccess) -> list[int]:

@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 
-from orchestrator.api import locations
+from orchestrator.api import sockets
 
 
 class Connection:
@@ -25,8 +25,8 @@ class Connection:
         self._number = 0
         self._sent_at = 0.0
         self._buffer = b""
-        self.socket = locations.connect(path, 30.0)
-        self.socket.sendall(locations.preamble("rpc", agent=agent, client="benchmark"))
+        self.socket = sockets.connect(path, 30.0)
+        self.socket.sendall(sockets.preamble("rpc", agent=agent, client="benchmark"))
         welcome = self.receive()
         assert b'"ok":true' in welcome, welcome
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import ContentSearched, DirectoryListed, FileRead, MetadataRead, SeenLines
+from orchestrator.core.events.files import ContentSearched, DirectoryListed, FileRead, MetadataRead
 from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.state import FrozenState, State, freeze

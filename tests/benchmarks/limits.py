@@ -19,6 +19,12 @@ from tests.benchmarks.setting import Rows, Setting
 LOG_FULL_COMMITS = 1500
 """After so many SQLite writes its log from the start again; a commit that need not grow it is many times cheaper."""
 
+COMPILED = (
+    "git merges in compiled code; ours aligns lines in compiled code and works out the regions in Python. "
+    "The target was set where a spawned git merge-file took 25 ms for 25 + 25 edits, the start of a program included."
+)
+IMPORTS_READ = f"{COMPILED} Besides, the imports and strings of all three texts are read before a rule may settle it."
+
 
 async def rows(setting: Setting) -> Rows:
     """Bare limits stand in the column of the peers, for the rows above to be held against."""
@@ -112,14 +118,20 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
     }
     taken = await in_turns(contenders, setting.times(15))
     wanted = (
-        ("one", "diff of 1 edit, 20,000 lines", "spawned git diff", 1.0),
-        ("many", "diff of 50 edits, 20,000 lines", "spawned git diff", 1 / 3),
-        ("settle", "merge with 1 clash settled, 20,000 lines", "git merge-file, which leaves it", 1 / 3),
-        ("merge", "merge 25 + 25 edits, 20,000 lines", "spawned git merge-file", 1 / 2.5),
+        ("one", "diff of 1 edit, 20,000 lines", "spawned git diff", 1.0, ""),
+        ("many", "diff of 50 edits, 20,000 lines", "spawned git diff", 1 / 3, ""),
+        ("settle", "merge with 1 clash settled, 20,000 lines", "git merge-file, which leaves it", 1 / 3, IMPORTS_READ),
+        ("merge", "merge 25 + 25 edits, 20,000 lines", "spawned git merge-file", 1 / 2.5, COMPILED),
     )
     return [
-        Row(work=work, ours=taken[key], peer=peer, theirs=taken[f"{key} git"], target=Target(at_least=round(times, 3)))
-        for key, work, peer, times in wanted
+        Row(
+            work=work,
+            ours=taken[key],
+            peer=peer,
+            theirs=taken[f"{key} git"],
+            target=Target(at_least=round(times, 3), why_missed=why),
+        )
+        for key, work, peer, times, why in wanted
     ]
 
 

@@ -33,6 +33,7 @@ class Target(msgspec.Struct, frozen=True):
 
     at_least: float | None = None
     at_most_ms: float | None = None
+    why_missed: str = ""  # what keeps it from being met, as measured
 
     def __str__(self) -> str:
         if self.at_most_ms is not None:
@@ -119,6 +120,17 @@ def table(rows: Sequence[Row]) -> str:
         "  ".join(cell.ljust(width) if i in (0, 4) else cell.rjust(width) for i, (cell, width) in enumerate(pairs))
         for pairs in (list(zip(line, widths, strict=True)) for line in (head, *body))
     )
+
+
+def misses(rows: Sequence[Row]) -> str:
+    """A line for each row whose target is not met, with the reason."""
+    lines = [
+        f"Not met: {row.work}{f', beside {row.peer}' if row.peer else ''}: "
+        f"{row.target.why_missed or 'for no reason that is known: look into it.'}\n"
+        for row in rows
+        if row.met is False
+    ]
+    return "".join([*lines, "\n"]) if lines else ""
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from orchestrator.api import locations
+from orchestrator.api import sockets
 
 SLOTS = 100
 """Lines of a file that a connection may call its own; two that nobody changes follow each, so that all edits merge."""
@@ -52,8 +52,8 @@ class Worker:
         self._calls = 0
         self._sent_at = 0.0
         self._buffer = bytearray()
-        self.socket = locations.connect(path, 30.0)
-        self.socket.sendall(locations.preamble("rpc", agent=f"mixed-{number}", client="benchmark"))
+        self.socket = sockets.connect(path, 30.0)
+        self.socket.sendall(sockets.preamble("rpc", agent=f"mixed-{number}", client="benchmark"))
         while not self._buffer.endswith(b"\n"):
             self._buffer += self.socket.recv(65536)
         assert b'"ok":true' in self._buffer, self._buffer

@@ -67,7 +67,10 @@ async def _row(folder: Path, times: int) -> Row:
         ours=ours,
         peer="eventsourcing, rehydrate",
         theirs=theirs,
-        target=Target(at_least=20),
+        target=Target(
+            at_least=20,
+            why_missed="the target was set where the peer read 13,200 events a second: twenty times that is 264,000.",
+        ),
         unit="calls/s",
     )
 

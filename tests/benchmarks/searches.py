@@ -41,6 +41,10 @@ WITH_NEEDLE = 500
 IN_EACH = "return value"
 EDITS = 3
 MOST_PRIVATE_MB = 120.0
+AROUND = (
+    "ripgrep, told to give offsets, takes as long for us as by itself; the rest is its start from the daemon, the look "
+    "at the line through the confined open, its number, and the event with its commit."
+)
 
 
 async def rows(setting: Setting) -> Rows:
@@ -103,8 +107,8 @@ async def _of_log(setting: Setting) -> Rows:
         peers = await _largefile(setting.largefile, "search_content", theirs)
     work, largefile = f"search of {LOG_BYTES // 1_000_000} MB", setting.largefile.name
     return [
-        _row(f"{work}, exact", taken["exact"], "spawned rg", taken["rg"], Target(at_least=round(1 / 1.3, 2))),
-        _row(f"{work}, exact", taken["exact"], largefile, peers["exact"], Target(at_least=25)),
+        _row(f"{work}, exact", taken["exact"], "spawned rg", taken["rg"], Target(round(1 / 1.3, 2), why_missed=AROUND)),
+        _row(f"{work}, exact", taken["exact"], largefile, peers["exact"], Target(25, why_missed=AROUND)),
         _row(f"{work}, {EDITS} typos", taken["misspelt"], "rg, exact", taken["rg"], Target(at_least=round(1 / 7, 2))),
         _row(
             f"{work}, {EDITS} typos", taken["misspelt"], f"{largefile}, a line", peers["misspelt"], Target(at_least=10)
@@ -153,7 +157,11 @@ async def _of_tree(setting: Setting, number: int) -> Rows:
         taken |= await in_turns(each, setting.times(3), warm_up=1)
         asked = {"absolute_dir_path": str(folder), "pattern": PRESENT, "max_results": 100}
         peers = await _largefile(setting.largefile, "search_directory", {"some": asked})
-    work, least = f"search of {number:,} files", Target(at_least=round(1 / 1.5, 2))
+    work = f"search of {number:,} files"
+    least = Target(
+        at_least=round(1 / 1.5, 2),
+        why_missed="ripgrep itself takes as long for us; the rest is the call, and policy's look at the names.",
+    )
     return [
         _row(f"{work}, {number // WITH_NEEDLE} hits", taken["some"], "spawned rg", taken["rg some"], least),
         _row(
@@ -161,7 +169,10 @@ async def _of_tree(setting: Setting, number: int) -> Rows:
             taken["some"],
             setting.largefile.name,
             peers["some"],
-            Target(at_least=20),
+            Target(
+                at_least=20,
+                why_missed="the peer looks at a part of the tree: it takes as long for 20,000 files, where it is met.",
+            ),
         ),
         _row(f"{work}, no hit", taken["none"], "spawned rg", taken["rg none"], least),
         _row(f"{work}, count, hits in each", taken["each"], "spawned rg --count", taken["rg each"]),

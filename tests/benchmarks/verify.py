@@ -17,16 +17,9 @@ from pathlib import Path
 import anyio
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
+from orchestrator.core.content import FoundFile, LineRange, SeenLines, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import (
-    ChangeApplied,
-    ChangeIntended,
-    ContentSearched,
-    FileRead,
-    FilesFound,
-    SeenLines,
-)
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, ContentSearched, FileRead, FilesFound
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy

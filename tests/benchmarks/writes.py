@@ -58,8 +58,8 @@ def in_other_lines(lines: tuple[str, ...]) -> dict[str, str]:
 
 
 def looked_for(document: Document, search: str) -> Callable[[], object]:
-    """The search, found or refused."""
-    change = Replacement(search, "one line\n" + search, fuzzy=True)
+    """The search, found or refused; what it is for repeats the first line, as indented as all of them."""
+    change = Replacement(search, search.partition("\n")[0] + "\n" + search, fuzzy=True)
 
     def work() -> object:
         try:
