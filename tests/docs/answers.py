@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from orchestrator.api import locations
+from orchestrator.api import sockets
 from orchestrator.api.operations import toolset
 from orchestrator.clients.stdio_proxy.messages import FOLDER, HANDSHAKE_FILE, tools_file
 from orchestrator.servers.toolsets.drop_in import DROP_IN
@@ -39,8 +39,8 @@ def request(method: str, id: int | str = 1, **params: Any) -> dict[str, Any]:
 
 def asked(path: str, messages: Iterable[dict[str, Any]], *, toolset: str, structured: bool) -> Iterator[bytes]:
     """The daemon's reply to each, as bytes."""
-    with locations.connect(path, 30.0) as connection, connection.makefile("rb") as lines:
-        connection.sendall(locations.preamble("mcp", agent="asker", toolset=toolset, structured=structured))
+    with sockets.connect(path, 30.0) as connection, connection.makefile("rb") as lines:
+        connection.sendall(sockets.preamble("mcp", agent="asker", toolset=toolset, structured=structured))
         assert json.loads(lines.readline())["ok"]
         for message in messages:
             connection.sendall(json.dumps(message, ensure_ascii=False).encode() + b"\n")

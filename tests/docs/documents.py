@@ -12,6 +12,7 @@ from typing import NamedTuple
 import orchestrator
 from orchestrator.core.errors import InternalError, OrchestratorError
 from orchestrator.core.events.codec import EVENTS
+from tests.docs.clients import clients, container_clients
 from tests.docs.reference import tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,9 +20,11 @@ GUIDE = ROOT / "LLM_FILE_ACCESS.md"
 OPERATIONS, EVENT_KINDS, ERRORS = (
     ROOT / "docs" / "reference" / f"{name}.md" for name in ("operations", "events", "errors")
 )
+CONNECTING = ROOT / "docs" / "connecting.md"
+DEPLOY = ROOT / "deploy" / "README.md"
 REFERENCE = (GUIDE, OPERATIONS, EVENT_KINDS, ERRORS)
 README = ROOT / "README.md"
-DOCUMENTS = (README, GUIDE, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "policies" / "README.md")
+DOCUMENTS = (README, GUIDE, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "policies" / "README.md", DEPLOY)
 HOLDERS = {
     "toolsets": GUIDE,
     "operations": OPERATIONS,
@@ -30,6 +33,8 @@ HOLDERS = {
     "errors": ERRORS,
     "events": EVENT_KINDS,
     "outcomes": EVENT_KINDS,
+    "clients": CONNECTING,
+    "container clients": DEPLOY,
 }
 """The document that each generated part stands in."""
 
@@ -71,7 +76,8 @@ def with_part(text: str, name: str, content: str) -> str:
 
 def generated() -> dict[str, str]:
     """What the documents must hold between their markers."""
-    return {name: f"\n{text}\n" for name, text in tables(errors=errors(), events=EVENTS).items()}
+    parts = {**tables(errors=errors(), events=EVENTS), "clients": clients(), "container clients": container_clients()}
+    return {name: f"\n{text}\n" for name, text in parts.items()}
 
 
 def errors() -> list[type[OrchestratorError]]:

@@ -96,10 +96,6 @@ def parameter_tables(operations: Iterable[AnyOperation]) -> str:
         codes = ", ".join(f"`{code}`" for code in dict.fromkeys(error.code for error in operation.raises))
         if codes:
             parts.append(f"Refusals of its own: {codes}.\n")
-        if operation.planned:
-            parts.append(
-                "Not in this version (`not_available`): " + ", ".join(f"`{name}`" for name in operation.planned) + ".\n"
-            )
     return "\n".join(parts)
 
 
@@ -189,9 +185,9 @@ def _bounds(low: float | None, high: float | None) -> str:
         case None, None:
             return ""
         case _, None:
-            return f" ≥ {low:g}"
+            return f" ≥ {low:,.10g}"
         case None, _:
-            return f" ≤ {high:g}"
+            return f" ≤ {high:,.10g}"
         case _:
             return f" {low:,}–{high:,}"
 

@@ -135,7 +135,7 @@ def _parse(command: click.Command, words: list[str], parent: click.Context | Non
 
 def test_the_command_test_sees_commands() -> None:
     assert "orchestrator approvals approve @44" in commands(README)
-    assert any(command.startswith("orchestrator agent add claude") for command in commands(README))
+    assert any(command.startswith("orchestrator agent add release-bot") for command in commands(README))
     with pytest.raises(click.UsageError):
         _parse(orchestrator, ["log", "--nothing"])
     with pytest.raises(click.UsageError):
