@@ -12,6 +12,8 @@ import random
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, cast
 
 from orchestrator.workspace.disk import Disk, Rename
 
@@ -62,6 +64,19 @@ class _Entry:
     def __init__(self, names: dict[str, Node | None], needs: _Entry | None = None) -> None:
         self.names, self.needs = names, needs
         self.kept = False
+
+
+class _Listed(NamedTuple):
+    """As os.DirEntry."""
+
+    name: str
+    found: os.stat_result
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self.found.st_mode)
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return self.found
 
 
 class ForgettingDisk(Disk):
@@ -173,9 +188,10 @@ class ForgettingDisk(Disk):
         with self._lock:
             return list(self._of(directory).names)
 
-    def folders(self, directory: int) -> list[str]:
+    def entries(self, directory: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         with self._lock:
-            return [name for name, node in self._of(directory).names.items() if node.is_directory]
+            found = [_Listed(name, self._stat_of(node)) for name, node in self._of(directory).names.items()]
+        return nullcontext(iter(cast("list[os.DirEntry[str]]", found)))
 
     def read(self, handle: int, count: int, offset: int) -> bytes:
         with self._lock:

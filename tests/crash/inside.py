@@ -17,11 +17,11 @@ from structlog.testing import capture_logs
 
 from orchestrator.api.framing import Preamble, Request
 from orchestrator.api.journal_operations import JournalEntry
-from orchestrator.api.locations import PROTOCOL
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.api.policy_files import shipped_policies
 from orchestrator.api.results import Result
+from orchestrator.api.sockets import PROTOCOL
 from orchestrator.clients.connection import asked
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.ids import AgentName, SessionId
@@ -40,9 +40,13 @@ from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.machine import Step
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.workspace.command_confinement import Confinement
+from orchestrator.workspace.confined_command import ConfinedCommands
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.scratch_tree import LocalScratchTrees
 from tests.crash.scenarios import POLICY
+from tests.in_memory.absent import NoCache, NoChecks, NoSummaries
 from tests.in_memory.workers import PlainParser, ThreadWorkers
 
 
@@ -182,11 +186,13 @@ async def _living(
             state=await restored(journal),
             parser=PlainParser(),
             workers=ThreadWorkers(),
+            cache=NoCache(),
             step=step,
         )
         services.background = background = CountedBackground()
         facts = DaemonFacts(
             landlock=workspace.landlock,
+            commands="",
             pid=0,
             version="0",
             socket="",
@@ -202,7 +208,12 @@ async def _living(
             signer=KeyFile(state_dir),
             keeper=SqliteMaintenance(journal),
             reviewers={},
+            runner=ConfinedCommands(Confinement("nothing"), workspace=str(workspace.root), own=(), name="crash"),
+            scratch=LocalScratchTrees(workspace, services.ignore, state_dir / "scratch", Disk()),
+            environment={},
             semantic=IndexProgram(state_dir, {}, None),
+            checker=NoChecks(),
+            summaries=NoSummaries(),
         )
         async with engine.running():
             yield Inside(engine, services, background)
