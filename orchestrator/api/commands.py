@@ -20,10 +20,12 @@ ARGUMENT_CHARACTERS = 100_000
 Status = Literal["running", "waiting"] | CommandStatus
 
 
+Words = tuple[Annotated[str, Meta(max_length=ARGUMENT_CHARACTERS, extra=p.GIVEN)], ...]
+
+
 class RunCommand(p.Params, frozen=True):
     argv: Annotated[
-        tuple[Annotated[str, Meta(max_length=ARGUMENT_CHARACTERS, extra=p.GIVEN)], ...],
-        Meta(description="Program and arguments; no shell.", min_length=1, max_length=MOST_ARGUMENTS),
+        Words, Meta(description="Program and arguments; no shell.", min_length=1, max_length=MOST_ARGUMENTS)
     ]
     cwd: p.DirectoryText = "."
     mode: Annotated[Mode | None, Meta(description="scratch: in a copy.")] = None

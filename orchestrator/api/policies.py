@@ -8,8 +8,10 @@ from msgspec import Meta
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.commands import MOST_ARGUMENTS, Words
 from orchestrator.api.operation import OperatorOperation
 from orchestrator.core import errors as e
+from orchestrator.core.commands import Mode
 from orchestrator.core.events.policies import Layer
 from orchestrator.core.policy.rules import Action, Answer
 from orchestrator.core.policy.tables import Problem
@@ -24,6 +26,10 @@ class PolicyExplain(p.Params, frozen=True):
     action: Action
     path: p.PathText
     agent: Annotated[p.Name, Meta(description="Who would do it, or class:NAME; without one, the caller.")] = ""
+    argv: Annotated[
+        Words, Meta(description="With run: program and arguments; `path` is its directory.", max_length=MOST_ARGUMENTS)
+    ] = ()
+    mode: Annotated[Mode | None, Meta(description="Of the command; without one, as run_command chooses.")] = None
 
 
 class PolicySimulate(p.Params, frozen=True):
@@ -59,6 +65,7 @@ class FailedCase(r.Result, frozen=True, kw_only=True):
     agent: str
     action: Action
     path: str
+    command: str = ""
     expect: Answer
     expected_rule: str = ""  # that was to decide; "": any
     verdict: Answer
@@ -91,6 +98,7 @@ class SimulatedAct(r.Result, frozen=True, kw_only=True):
     agent: str
     action: Action
     path: str
+    command: str = ""  # of a run
     first: str  # the event at which it was first tried
     times: int
     rule: str  # of the other policy: the one that decides
@@ -171,8 +179,11 @@ class Explanation(r.Result, frozen=True, kw_only=True):
     agent_class: str
     action: str
     path: str
+    command: str = ""  # of a run, as a shell would read it
+    mode: Mode | None = None  # that it was judged in
     verdict: Answer
     rule: str  # "default": none matched
+    source: str = ""  # the file that this rule is in, or "built in"
     reason: str = ""
     profile: str = ""  # the one whose limits hold for this agent
     notes: tuple[str, ...] = ()  # that the name is nobody's, that a broken file is not used
@@ -193,8 +204,8 @@ POLICY_EXPLAIN = OperatorOperation(
     "policy_explain",
     PolicyExplain,
     Explanation,
-    "Why an agent may do this to a path, or not: every rule about it, and the one that decides.",
-    raises=(e.PathError,),
+    "Why an agent may do this to a path, or run this, or not: every rule about it, and the one that decides.",
+    raises=(e.PathError, e.ParameterInvalid),
 )
 
 POLICY_SIMULATE = OperatorOperation(

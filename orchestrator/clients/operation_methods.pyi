@@ -919,11 +919,15 @@ class OperationMethods:
         action: Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"],
         path: str,
         agent: str = "",
+        argv: Sequence[str] = (),
+        mode: Literal["in_place", "scratch"] | None = None,
     ) -> orchestrator.api.policies.Explanation:
-        """Why an agent may do this to a path, or not: every rule about it, and the one that decides.
+        """Why an agent may do this to a path, or run this, or not: every rule about it, and the one that decides.
 
         path: Relative path, e.g. 'src/app.py'.
         agent: Who would do it, or class:NAME; without one, the caller.
+        argv: With run: program and arguments; `path` is its directory.
+        mode: Of the command; without one, as run_command chooses.
         """
 
     async def policy_simulate(

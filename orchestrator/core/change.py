@@ -126,6 +126,11 @@ class PermissionCheck(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     command: CommandLine | None = None  # of a run, which begins in `path`
 
 
+def running(line: CommandLine) -> PermissionCheck:
+    """The act of running a command."""
+    return PermissionCheck("run", line.cwd, directory=True, command=line)
+
+
 def checksum_of(
     paths: Iterable[PathChange],
     directories: Directories,

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -26,6 +26,15 @@ class CommandLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     cwd: WorkspacePath
     mode: Mode
     environment: tuple[str, ...] = ()  # what the caller sets, as NAME=value, by name
+
+
+def in_modes(command: CommandLine, mode: Mode | None) -> tuple[CommandLine, ...]:
+    """A command in the mode that its caller names; where it names none, in each of them, the command's own first.
+
+    It is run in the first of those of which policy allows most.
+    """
+    modes = (mode,) if mode is not None else sorted(get_args(Mode), key=lambda each: each != command.mode)
+    return tuple(msgspec.structs.replace(command, mode=each) for each in modes)
 
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "pwsh", "cmd"))

@@ -9,14 +9,25 @@ from typing import NamedTuple
 import anyio.lowlevel
 import msgspec
 
-from orchestrator.core.change import PermissionCheck
+from orchestrator.core.change import PermissionCheck, running
+from orchestrator.core.commands import CommandLine, Mode, in_modes
 from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.paths import ROOT
 from orchestrator.core.policy.evaluate import evaluate, evaluation_of
 from orchestrator.core.policy.profiles import Profile, profile_for
-from orchestrator.core.policy.rules import BY_SIZE, Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
+from orchestrator.core.policy.rules import (
+    BY_SIZE,
+    STRICTNESS,
+    Action,
+    Allow,
+    Deny,
+    NeedApproval,
+    Policy,
+    Request,
+    Verdict,
+)
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.moved_tags import MovedTags
@@ -64,6 +75,10 @@ class Permissions:
         if not isinstance(verdict, NeedApproval):
             return verdict
         return self._granted(request, caller.session, verdict.rule) or verdict
+
+    def likeliest(self, caller: Caller, line: CommandLine, mode: Mode | None) -> CommandLine:
+        """A command in the mode in which it would be run, of that which its caller names."""
+        return max(in_modes(line, mode), key=lambda each: STRICTNESS[self.judge(caller, running(each)).answer])
 
     def _granted(self, request: Request, session: SessionId, rule: str) -> Allow | None:
         """By a grant of who may still approve there, given when this rule asked."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+
 import anyio.lowlevel
 import msgspec
 from anyio import to_thread
@@ -26,7 +29,8 @@ from orchestrator.api.policies import (
     SimulationAnswer,
     VerdictCount,
 )
-from orchestrator.core.change import PermissionCheck
+from orchestrator.core.change import PermissionCheck, running
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.errors import ParameterInvalid, PolicyChanged, escaped
 from orchestrator.core.events.policies import WorkspacePolicyApproved
 from orchestrator.core.events.sessions import AgentClass
@@ -34,12 +38,13 @@ from orchestrator.core.ids import AgentName, Seq, WorkspacePath, show
 from orchestrator.core.policy.advice import openings, warnings
 from orchestrator.core.policy.evaluate import evaluation_of
 from orchestrator.core.policy.parse import check_policy
-from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny
+from orchestrator.core.policy.rules import WORKSPACE_FILE, Allow, Deny, Request, Verdict
 from orchestrator.core.policy.simulate import TAGS, Simulation, sized_at
 from orchestrator.core.policy.tables import Problem, agent_problem
 from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.commands.permission import check_words
 from orchestrator.engine.policy_files import STREAM, PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -112,41 +117,60 @@ class PolicyService:
     async def policy_explain(self, caller: Caller, call: Call, params: PolicyExplain) -> Explanation:
         path, permissions = self._s.paths.either(params.path), self._s.permissions
         who, notes = self._asked_about(caller, params.agent)
-        verdict = permissions.verdict(who, params.action, path, on_disk=True)
-        request = permissions.request(who, PermissionCheck(params.action, path))
-        rules = evaluation_of(permissions.policy).considered(request)
+        check = self._act(who, params, path)
+        verdict = permissions.judge(who, check, on_disk=True)
+        request = permissions.request(who, check)
+        considered = tuple(self._considered(request, verdict))
+        decides = (rule.source for rule in considered if rule.decides)
         return Explanation(
             agent=params.agent or who.agent,
             agent_class=who.agent_class,
             action=params.action,
             path=path,
+            command=shlex.join(params.argv),
+            mode=check.command.mode if check.command is not None else None,
             verdict=verdict.answer,
             rule=verdict.rule,
+            source=next(decides, permissions.policy.source_of(verdict.rule)),
             reason="" if isinstance(verdict, Allow) else verdict.reason,
             profile=permissions.profile(who).name,
             notes=(*notes, *self._keeper.unused()),
-            considered=tuple(
-                ConsideredRule(
-                    name=rule.name,
-                    source=permissions.policy.source_of(rule.name),
-                    verdict=rule.verdict,
-                    matches=matches,
-                    decides=rule.name == verdict.rule,
-                )
-                for rule, matches in rules
+            considered=considered,
+        )
+
+    def _act(self, who: Caller, params: PolicyExplain, path: WorkspacePath) -> PermissionCheck:
+        """What is asked about. Raises ParameterInvalid for a command, or its mode, with another action than run."""
+        if not params.argv:
+            if params.mode is not None:
+                raise ParameterInvalid("mode", "is that of a command, and none is given")
+            return PermissionCheck(params.action, path)
+        if params.action != "run":
+            raise ParameterInvalid("argv", f"a command goes with the action run, not {params.action}")
+        check_words(params.argv)
+        permissions = self._s.permissions
+        line = CommandLine(params.argv, path, permissions.policy.commands.default_mode)
+        return running(permissions.likeliest(who, line, params.mode))
+
+    def _considered(self, request: Request, verdict: Verdict) -> Iterator[ConsideredRule]:
+        """The rules about an act, the strictest first, and the grants that cover it."""
+        policy = self._s.permissions.policy
+        for rule, matches in evaluation_of(policy).considered(request):
+            yield ConsideredRule(
+                name=rule.name,
+                source=policy.source_of(rule.name),
+                verdict=rule.verdict,
+                matches=matches,
+                decides=rule.name == verdict.rule,
             )
-            + tuple(
-                ConsideredRule(
+        for grant in self._s.state.grants:
+            if grant.covers(request):
+                yield ConsideredRule(
                     name=grant.rule,
                     source=f"{grant.added.by}, {grant.added.session or 'any session'}",
                     verdict="allow",
                     matches=True,
                     decides=grant.rule == verdict.rule,
                 )
-                for grant in self._s.state.grants
-                if grant.covers(request)
-            ),
-        )
 
     def _asked_about(self, caller: Caller, agent: str) -> tuple[Caller, tuple[str, ...]]:
         """Whose act is judged: the caller's, that of a name, or of `class:NAME`. Raises ParameterInvalid."""
@@ -200,6 +224,7 @@ class PolicyService:
                     agent=act.agent,
                     action=act.action,
                     path=act.path,
+                    command=shlex.join(act.argv),
                     first=show(act.seq),
                     times=act.times,
                     rule=act.rule,

@@ -18,8 +18,9 @@ def cli_bytes(
     daemon: RunningDaemon, *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> CompletedProcess[bytes]:
     """Run a command on the daemon's workspace, without a terminal."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     return forked_process.run(
-        ("orchestrator", *arguments, "--workspace", str(daemon.workspace)),
+        ("orchestrator", *arguments[:end], "--workspace", str(daemon.workspace), *arguments[end:]),
         env={**daemon.env, "PYTHONPATH": os.getcwd(), **(env or {})},
         cwd=cwd or daemon.base,
         timeout=120,
@@ -37,7 +38,8 @@ def command(
 ) -> tuple[int, dict[str, Any]]:
     """Run a command with --json; its exit code, and what it printed."""
     env = {"ORCHESTRATOR_APPROVER": approver} if approver else {}
-    done = cli_bytes(daemon, *arguments, "--json", cwd=cwd, env=env)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    done = cli_bytes(daemon, *arguments[:end], "--json", *arguments[end:], cwd=cwd, env=env)
     assert done.stdout, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, answer

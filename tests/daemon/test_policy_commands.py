@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError
+from orchestrator.core.commands import Mode
 from tests.daemon.cli import cli, command
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -73,6 +74,57 @@ async def test_explain_names_each_rule_and_the_one_that_decides(daemon: RunningD
         with pytest.raises(RemoteError) as refused:
             await bob.read_file(".env")
         assert refused.value.details["rule"] == said["rule"]
+
+
+COMMANDS = """
+name = "ours"
+extends = "default"
+[[rule]]
+name = "tests"
+agents = ["class:cloud"]
+actions = ["run"]
+paths = ["**"]
+commands = ["echo **"]
+modes = ["scratch"]
+verdict = "allow"
+"""
+
+
+async def test_explain_says_what_becomes_of_a_command(daemon: RunningDaemon) -> None:
+    own = daemon.state_dir / "policy.toml"
+    own.write_text(COMMANDS)
+    ask = ("policy", "explain", "--agent", "bob")
+    code, said = command(daemon, *ask, "--", "echo", "-n", "a b")
+    assert (code, said["action"], said["path"], said["command"]) == (0, "run", ".", "echo -n 'a b'")
+    assert (said["mode"], said["verdict"], said["rule"], said["source"]) == ("scratch", "allow", "tests", str(own))
+    async with daemon.client("bob") as bob:  # and it is what holds
+        assert (await bob.run_command(["echo", "-n", "a b"])).mode == "scratch"
+        modes: dict[Mode, bool] = {"in_place": True, "scratch": False}
+        for mode, waits in modes.items():
+            code, said = command(daemon, *ask, "--mode", mode, "run", ".", "--", "echo", "x")
+            assert (code, said["verdict"] == "ask", said["mode"]) == (0, waits, mode)
+            assert ((await bob.run_command(["echo", "x"], mode=mode)).status == "waiting") is waits
+    _, said = command(daemon, *ask, "--mode", "in_place", "--", "echo", "x")
+    assert (said["rule"], said["source"]) == ("run", "policies/default.toml")
+    code, text = cli(daemon, *ask, "--", "echo", "x")
+    assert (code, "echo x" in text, "(decides)" in text) == (0, True, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "says"),
+    [
+        pytest.param(("read", "a", "--", "ls"), 1, "a command goes with the action run, not read", id="read"),
+        pytest.param(("run", ".", "--mode", "scratch"), 1, "is that of a command, and none is given", id="no command"),
+        pytest.param((), 2, "name an action and a path, or a command behind --", id="nothing"),
+        pytest.param(("read",), 2, "name an action and a path", id="no path"),
+        pytest.param(("--", ""), 1, "the program's name is empty", id="empty"),
+    ],
+)
+async def test_explain_refuses_half_a_question(
+    daemon: RunningDaemon, typed: tuple[str, ...], code: int, says: str
+) -> None:
+    exit_code, said = command(daemon, "policy", "explain", *typed)
+    assert (exit_code, says in said["message"]) == (code, True), said
 
 
 @pytest.mark.parametrize(
@@ -143,6 +195,11 @@ async def test_a_teams_cases_are_tried_without_a_daemon(daemon: RunningDaemon) -
     (failed,) = said["failed"]
     assert (code, failed["line"], failed["verdict"], failed["expect"]) == (1, 13, "ask", "allow")
     assert (failed["expected_rule"], failed["rule"], failed["source"]) == ("mine", "tool-code", "policies/default.toml")
+    run = daemon.base / "run.toml"
+    run.write_text('[[case]]\naction = "run"\npath = "."\ncommand = "pytest -q"\nexpect = "allow"\n')
+    code, said = command(daemon, "policy", "test", str(run), "--policy", str(daemon.base / "new.toml"))
+    (failed,) = said["failed"]
+    assert (code, failed["command"], failed["verdict"], failed["rule"]) == (1, "pytest -q", "ask", "run")
     code, text = cli(daemon, "policy", "test", str(cases))
     titles, row = text.splitlines()[-2:]
     assert titles.split() == [
@@ -211,6 +268,25 @@ async def test_past_events_are_judged_by_another_policy(daemon: RunningDaemon) -
     broken = write(daemon.base, 'name = "x"\n')
     code, refused = command(daemon, "policy", "simulate", "--policy", broken)
     assert (code, refused["code"]) == (1, "policy_invalid")
+
+
+async def test_past_commands_are_judged_by_their_words(daemon: RunningDaemon) -> None:
+    own = daemon.state_dir / "policy.toml"
+    own.write_text(COMMANDS + RULE.replace('["write"]', '["run"]').replace('["docs"]', '["**"]').replace("bob", "carl"))
+    async with daemon.client("bob") as bob, daemon.client("carl") as carl:
+        await bob.run_command(["echo", "one"])
+        assert (await bob.run_command(["wc", "-l"])).status == "waiting"
+        with pytest.raises(RemoteError):
+            await carl.run_command(["echo", "two words"], mode="scratch")
+    new = write(daemon.base, COMMANDS.replace("echo **", "wc **").replace('modes = ["scratch"]', ""))
+    code, said = command(daemon, "policy", "simulate", "--policy", new)
+    assert code == 0, said
+    assert [(act["old"], act["new"], act["agent"], act["command"]) for act in said["changed"]] == [
+        ("allow", "ask", "bob", "echo one"),
+        ("ask", "allow", "bob", "wc -l"),
+        ("deny", "ask", "carl", "echo 'two words'"),
+    ]
+    assert "'two words'" in cli(daemon, "policy", "simulate", "--policy", new)[1]
 
 
 PROFILE = '[[profile]]\nname = "small"\nagents = ["bob"]\nmax_read_lines = 400\ntools_off = ["apply_patch"]\n'

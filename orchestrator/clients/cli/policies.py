@@ -11,9 +11,17 @@ import click
 from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.api.operations import TOOLS
-from orchestrator.api.policies import POLICY_CHECK, POLICY_SIMULATE, FailedCase, PolicyCheck, PolicyReport, PolicyTested
+from orchestrator.api.policies import (
+    POLICY_CHECK,
+    POLICY_EXPLAIN,
+    POLICY_SIMULATE,
+    FailedCase,
+    PolicyCheck,
+    PolicyReport,
+    PolicyTested,
+)
 from orchestrator.api.policy_files import DEFAULT, read_policies, shipped_policies
-from orchestrator.clients.cli.context import Command, Settings, echo, text_of
+from orchestrator.clients.cli.context import Command, Settings, echo, text_of, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import CallerError, DaemonUnreachable, escaped
 from orchestrator.core.policy.advice import warnings
@@ -26,7 +34,7 @@ from orchestrator.core.policy.parse import (
     parse_policy,
 )
 from orchestrator.core.policy.reader import PolicyText
-from orchestrator.core.policy.rules import WORKSPACE_FILE
+from orchestrator.core.policy.rules import ACTIONS, WORKSPACE_FILE
 
 
 class PolicyExists(
@@ -80,6 +88,34 @@ policy_check = OperationCommand(
 )
 
 
+class _ExplainCommand(OperationCommand):
+    """What stands behind `--` is a command; alone it is one that is run in the workspace's root."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:at])
+        ctx.params["argv"] = tuple(args[at + 1 :])
+        return rest
+
+
+def _act(settings: Settings, typed: dict[str, Any]) -> None:
+    if typed["argv"]:
+        typed |= {"action": typed["action"] or "run", "path": typed["path"] or "."}
+    elif typed["path"] is None:
+        usage("name an action and a path, or a command behind --")
+
+
+policy_explain = _ExplainCommand(
+    POLICY_EXPLAIN,
+    hide=("argv",),
+    options=(
+        click.Argument(["action"], required=False, type=click.Choice(ACTIONS)),
+        click.Argument(["path"], required=False, metavar="[PATH] [-- COMMAND]..."),
+    ),
+    prepare=_act,
+)
+
+
 def _new_policy_text(settings: Settings, typed: dict[str, Any]) -> None:
     name = typed.pop("policy")
     typed |= {"text": text_of(name), "source": name}
@@ -108,6 +144,7 @@ def policy_test(settings: Settings, file: str, policy: str | None) -> int:
             agent=tried.case.agent,
             action=tried.case.action,
             path=tried.case.path,
+            command=tried.case.command,
             expect=tried.case.expect,
             expected_rule=tried.case.rule,
             verdict=tried.verdict,

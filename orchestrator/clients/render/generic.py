@@ -65,8 +65,8 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     a.AgentLine: "name, agent_class, token, read_only, expires_at",
     GrantInfo: "grant, agent, actions, globs, session|any session, expires_at, by, approval",
     Problem: "line, key, message",
-    FailedCase: "line, agent, action, path, expect, expected_rule, verdict, rule, source",
-    SimulatedAct: "old, new, agent, action, path, times, first, rule, source",
+    FailedCase: "line, agent, action, path, command, expect, expected_rule, verdict, rule, source",
+    SimulatedAct: "old, new, agent, action, path, command, times, first, rule, source",
     FileLine: "layer, source, digest",
     ProfileLine: "name, agents, limits",
     RuleLine: "verdict, name, source, agents, actions, paths",
@@ -90,7 +90,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
 """The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""
 
 TITLED = (FailedCase,)
-"""Tables whose columns can't be told apart by what they hold: all of their members, under their names."""
+"""Tables whose columns can't be told apart by what they hold: their members, under their names."""
 
 DIFF_GOES_ON = "… the diff goes on"
 _TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
@@ -141,8 +141,11 @@ def lines_of(result: r.Result) -> Iterator[str]:
 def rows_of(rows: Iterable[Any], *, indent: str = "") -> Iterator[str]:
     """A line for each struct, by the columns of its type."""
     rows = [*rows]
-    titles = [tuple(map(_label, rows[0].__struct_fields__))] if rows and type(rows[0]) in TITLED else []
-    return (f"{indent}{line}" for line in table([*titles, *map(_row, rows)]))
+    cells = [*map(_row, rows)]
+    if rows and type(rows[0]) in TITLED:
+        columns = zip(rows[0].__struct_fields__, zip(*cells, strict=True), strict=True)
+        cells.insert(0, [_label(name) if any(column) else "" for name, column in columns])
+    return (f"{indent}{line}" for line in table(cells))
 
 
 def _verdict(result: r.Result) -> Iterator[str]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from orchestrator.core.change import PathChange, PermissionCheck
+from orchestrator.core.change import PathChange, PermissionCheck, running
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.errors import PathError
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import CallDetails, Event, Recorded
 from orchestrator.core.events.codec import tag_of
+from orchestrator.core.events.commands import CommandStarted
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import (
     ChangeIntended,
@@ -29,7 +31,7 @@ from orchestrator.core.policy.rules import ACTIONS, BY_SIZE, Action, Answer, Pol
 
 _TELLING: tuple[type[Event], ...] = (
     *(FileRead, ContentShown, DiffShown, ContentSearched, DirectoryListed, ReadRefused),
-    *(ChangeIntended, ChangeRefused, ApprovalRequested),
+    *(ChangeIntended, ChangeRefused, ApprovalRequested, CommandStarted),
 )
 TAGS = tuple(tag_of(event) for event in _TELLING)
 """The events with acts on paths."""
@@ -45,6 +47,7 @@ class ChangedVerdict(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentName
     action: Action
     path: WorkspacePath
+    argv: tuple[str, ...] = ()  # of a command
     old: Answer
     new: Answer
     rule: str  # that decides now
@@ -77,7 +80,7 @@ class Simulation:
 
     def judge(self, recorded: Recorded, sizes: Mapping[WorkspacePath, int | None]) -> None:
         """Take one event in, and what is known of the sizes of its files; one of nobody's call tells nothing."""
-        agent, acts = recorded.origin.agent, tuple(acts_of(recorded.event))
+        agent, acts = recorded.origin.agent, tuple(acts_of(recorded))
         if agent is None or not acts:
             return
         self.events += 1
@@ -93,6 +96,7 @@ class Simulation:
                 act.directory,
                 size=size,
                 tags=self._tags_of(act.path),
+                command=act.command,
             )
             was, now = evaluate(self._old, request), evaluate(self._new, request)
             old, new = was.answer, now.answer
@@ -106,6 +110,7 @@ class Simulation:
                     agent=agent,
                     action=act.action,
                     path=act.path,
+                    argv=act.command.argv if act.command is not None else (),
                     old=old,
                     new=new,
                     rule=now.rule,
@@ -118,16 +123,35 @@ def sized_at(recorded: Recorded) -> Iterator[tuple[WorkspacePath, int]]:
     A change has its sizes from its intent on; of what goes away it is the one before.
     """
     refused = isinstance(recorded.event, ChangeRefused)
-    for act in acts_of(recorded.event):
+    for act in acts_of(recorded):
         if act.size is None and act.action in BY_SIZE and not (refused and act.action in ("create", "write")):
             yield act.path, recorded.seq - (act.action in ("delete", "move"))
 
 
-def acts_of(event: Event) -> Iterator[PermissionCheck]:
+def acts_of(recorded: Recorded) -> Iterator[PermissionCheck]:
     """What policy was asked for an event, as far as the event tells.
 
-    Of a change that a person said yes to, the request tells it.
+    Of a change or a command that a person said yes to, the request tells it.
     """
+    match recorded.event:
+        case ApprovalRequested(permissions=permissions, renews=None):
+            for check in permissions:
+                asked = check.others_work or check.action in ("delete", "move")  # for one's own nobody is asked
+                yield msgspec.structs.replace(check, others_work=asked)
+        case CommandStarted(argv=argv, cwd=cwd, mode=mode, approval=None):
+            yield running(CommandLine(argv, cwd, mode))
+        case ChangeRefused(rule=str(), details={"path": str(path), "action": str(action)}):
+            yield from _refused(action, path, recorded.origin.call)
+        case ChangeIntended(provenance=why, paths=paths) if why.approval is None:
+            for change in paths:
+                if why.reverts:
+                    yield PermissionCheck("revert", change.path)
+                yield PermissionCheck(_action(change, paths), change.path, directory=change.directory is not None)
+        case event:
+            yield from _reads(event)
+
+
+def _reads(event: Event) -> Iterator[PermissionCheck]:
     match event:
         case FileRead(seen=seen) | ContentShown(seen=seen):
             yield PermissionCheck("read", seen.path)
@@ -139,17 +163,6 @@ def acts_of(event: Event) -> Iterator[PermissionCheck]:
             yield PermissionCheck("list", path, directory=True)
         case ReadRefused(path=path, operation=operation, rule=str()):
             yield from _refused("list" if operation in _LISTS else "read", path)
-        case ApprovalRequested(permissions=permissions, renews=None):
-            for check in permissions:
-                asked = check.others_work or check.action in ("delete", "move")  # for one's own nobody is asked
-                yield msgspec.structs.replace(check, others_work=asked)
-        case ChangeRefused(rule=str(), details={"path": str(path), "action": str(action)}):
-            yield from _refused(action, path)
-        case ChangeIntended(provenance=why, paths=paths) if why.approval is None:
-            for change in paths:
-                if why.reverts:
-                    yield PermissionCheck("revert", change.path)
-                yield PermissionCheck(_action(change, paths), change.path, directory=change.directory is not None)
         case _:
             return
 
@@ -160,10 +173,14 @@ def _action(change: PathChange, paths: tuple[PathChange, ...]) -> Action:
     return "create" if change.before is None else "write"
 
 
-def _refused(action: str, path: str) -> Iterator[PermissionCheck]:
-    """An act that was refused; its path is as the caller wrote it, and may be none."""
+def _refused(action: str, path: str, call: CallDetails | None = None) -> Iterator[PermissionCheck]:
+    """An act that was refused; its path is as the caller wrote it, and may be none. A command is in its call."""
     try:
-        known = parse_path(path)
+        known = parse_path(path, directory=action == "run")
     except PathError:
         return
+    match call.arguments if call is not None else {}:
+        case {"argv": [*argv], **more} if action == "run" and all(isinstance(word, str) for word in argv):
+            yield running(CommandLine(tuple(argv), known, more.get("mode", "in_place")))
+            return
     yield from (PermissionCheck(each, known) for each in ACTIONS if each == action)

@@ -30,7 +30,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.commands.execution import Execution, Executor, signal_name
 from orchestrator.engine.commands.kept_output import from_place
 from orchestrator.engine.commands.output_text import first_bytes, shown
-from orchestrator.engine.commands.permission import CommandPermissions, Waits
+from orchestrator.engine.commands.permission import CommandPermissions, Waits, check_words
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
 
@@ -144,10 +144,7 @@ class CommandService:
 
     def _directory(self, params: a.RunCommand) -> WorkspacePath:
         """Raises ParameterInvalid, NotADirectory, FileNotFound and the PathError family."""
-        if not params.argv[0]:
-            raise ParameterInvalid("argv", "the program's name is empty")
-        if any("\0" in word for word in params.argv):
-            raise ParameterInvalid("argv", "a word holds NUL, which no program can be given")
+        check_words(params.argv)
         cwd = self._s.paths.either(params.cwd)
         stat = self._s.workspace.stat(cwd) if cwd != ROOT else None
         if cwd != ROOT and stat is None:

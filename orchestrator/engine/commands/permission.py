@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from orchestrator.api.commands import RunCommand
-from orchestrator.core.change import PathChange, PermissionCheck, Provenance
-from orchestrator.core.commands import CommandLine, Mode
+from orchestrator.core.change import PathChange, Provenance, running
+from orchestrator.core.commands import CommandLine
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.policy.rules import STRICTNESS, Allow
+from orchestrator.core.policy.rules import Allow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
-
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Permitted(NamedTuple):
@@ -32,6 +30,14 @@ class Waits(NamedTuple):
     line: CommandLine
     approval: Seq
     rule: str
+
+
+def check_words(argv: Sequence[str]) -> None:
+    """Raises ParameterInvalid for what no program can be given."""
+    if not argv[0]:
+        raise ParameterInvalid("argv", "the program's name is empty")
+    if any("\0" in word for word in argv):
+        raise ParameterInvalid("argv", "a word holds NUL, which no program can be given")
 
 
 class CommandPermissions:
@@ -57,13 +63,11 @@ class CommandPermissions:
         self, caller: Caller, call: Call, command: RunCommand, cwd: WorkspacePath, environment: tuple[str, ...]
     ) -> Permitted | Waits:
         """In the mode that the call names, or the first that policy lets it have without asking. Raises Denied."""
-        first = self._s.permissions.policy.commands.default_mode
-        modes = (command.mode,) if command.mode is not None else sorted(MODES, key=lambda mode: mode != first)
-        lines = [CommandLine(command.argv, cwd, mode, environment) for mode in modes]
-        verdicts = [self._s.permissions.judge(caller, _check(line)) for line in lines]
-        line = lines[min(range(len(lines)), key=lambda n: -STRICTNESS[verdicts[n].answer])]
-        check = _check(line)
-        verdict = self._s.permissions.permit(caller, check)
+        permissions = self._s.permissions
+        first = permissions.policy.commands.default_mode
+        line = permissions.likeliest(caller, CommandLine(command.argv, cwd, first, environment), command.mode)
+        check = running(line)
+        verdict = permissions.permit(caller, check)
         if isinstance(verdict, Allow):
             return Permitted(line, verdict.rule)
         known = self._s.state.pending.command_request(caller.agent, line, self._s.clock.now_ms())
@@ -76,11 +80,7 @@ class CommandPermissions:
             paths=(PathChange(cwd, None, None),),
             rule=f"{verdict.rule}: {verdict.reason}",
             permissions=(check,),
-            expires_at=self._s.clock.now_ms() + self._s.permissions.policy.limits.approval_ttl_s * 1000,
+            expires_at=self._s.clock.now_ms() + permissions.policy.limits.approval_ttl_s * 1000,
         )
         recorded = await self._s.notes.append(caller.aside(call), (f"approval:{cwd}", request))
         return Waits(line, recorded[0].seq, verdict.reason)
-
-
-def _check(line: CommandLine) -> PermissionCheck:
-    return PermissionCheck("run", line.cwd, directory=True, command=line)
