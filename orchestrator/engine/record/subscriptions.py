@@ -41,8 +41,8 @@ class Follower:
     ) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
         """The position that the feed starts after, and its events, without end.
 
-        Agents get the events of their own session, and changes of files that they may list;
-        people get everything. `check_authorized` raises once the caller may call no more.
+        Agents get the events of their own session, and changes of files that they may list, without
+        secrets; people get everything. `check_authorized` raises once the caller may call no more.
         Raises VersionUnknown, ParameterInvalid, NotPermitted.
         """
         unknown = next((kind for kind in params.kinds if kind not in BY_TAG), None)
@@ -73,7 +73,7 @@ class Follower:
                 if shown is None:
                     continue
                 if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
-                    yield shown
+                    yield await self._s.redaction.answer(caller, shown)
             after = head
             await self._growth.reach(head + 1)
 
