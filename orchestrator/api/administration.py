@@ -136,6 +136,7 @@ class ApprovalInfo(r.Result, frozen=True, kw_only=True):
     operation: str
     paths: tuple[str, ...] = ()
     path_count: int
+    command: str = ""  # that would be run, as a shell would read it; `diff` shows its words one by one
     agent: str | None = None
     session: str | None = None
     since: int

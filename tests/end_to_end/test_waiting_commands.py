@@ -12,3 +12,6 @@ def test_its_next_step_is_a_persons(place: Place) -> None:
     assert "`orchestrator approvals show @" in ran.err
     assert "await_change" not in ran.err
     assert not (place.workspace / "made").exists()
+    assert "run_command  .  touch made" in place.cli("approvals").out
+    place.cli("command", "run", "--", "touch", "a b", "x" * 500)
+    assert "touch 'a b' …" in place.cli("approvals").out.splitlines()[1]

@@ -96,9 +96,10 @@ async def test_a_reviewer_is_shown_none_and_a_person_all(ground: RunningDaemon, 
             answer = repr(await getattr(rex, operation)(*given))
             assert approval in answer
             assert not [secret for secret in SECRET if secret in answer], answer
-        shown = (await person.approvals_show(approval)).diff or ""
-    assert TOKEN in shown
-    assert OTHER in shown
+        info = await person.approvals_show(approval)
+    assert TOKEN in info.command
+    assert TOKEN in (info.diff or "")
+    assert OTHER in (info.diff or "")
 
 
 async def test_a_feed_shows_an_agent_none(ground: RunningDaemon) -> None:

@@ -61,7 +61,7 @@ ALONE: dict[type[r.Result], str] = {
 """Answers of which one member and the lists are shown, and no more."""
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
-    a.ApprovalInfo: "approval, since, agent, operation, paths, reason",
+    a.ApprovalInfo: "approval, since, agent, operation, paths, command, reason",
     a.AgentLine: "name, agent_class, token, read_only, expires_at",
     GrantInfo: "grant, agent, actions, globs, session|any session, expires_at, by, approval",
     Problem: "line, key, message",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 import msgspec
 
 from orchestrator.api import parameters as p
@@ -28,6 +31,9 @@ from orchestrator.engine.services import Services
 
 LISTED_PATHS, SHOWN_PATHS = 10, 1_000
 """Of one approval in a list, and of one that a program shows; its diff has all."""
+
+MOST_COMMAND = 300
+"""Characters of a command in the list."""
 
 NAMED_UNSEEN = 5
 """Files that a warning names."""
@@ -165,6 +171,7 @@ class ApprovalInbox:
             operation=approval.request.provenance.operation,
             paths=tuple(item.path for item in paths[:most]),
             path_count=len(paths),
+            command=next((_brief(it.command.argv) for it in approval.request.permissions if it.command), ""),
             agent=approval.agent,
             session=approval.session,
             since=approval.at,
@@ -189,6 +196,16 @@ class ApprovalInbox:
             and not other.for_call
             and not paths.isdisjoint(item.path for item in other.request.paths)
         )
+
+
+def _brief(argv: Sequence[str]) -> str:
+    """A command in one line; of a long one the first words, each whole, so that no secret in one is cut in half."""
+    text = ""
+    for word in map(shlex.quote, argv):
+        if len(text) + len(word) > MOST_COMMAND:
+            return f"{text}…"
+        text += f"{word} "
+    return text.rstrip()
 
 
 def check_seen(approval: Approval, caller: Caller, *, unseen: bool) -> str:
