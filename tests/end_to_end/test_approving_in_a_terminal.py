@@ -44,7 +44,7 @@ async def test_the_queue_takes_one_code_and_shows_what_arrives(daemon: RunningDa
         return ""
 
     lines, code = terminal.run(
-        "orchestrator approvals",
+        "orchestrator approvals answer",
         answers=[
             *((ASKED, "y\n"), (ASKED, "n\n"), ("Why: ", "not here\n"), (ASKED, "s\n")),
             *(("Ctrl+C ends.", another), (ASKED, "y\n"), ("Ctrl+C ends.", "\x03")),
@@ -52,6 +52,7 @@ async def test_the_queue_takes_one_code_and_shows_what_arrives(daemon: RunningDa
     )
     text = "\n".join(lines)
     assert (code, text.count("Approver code: ")) == (0, 1), text
+    assert f"{first} (1 path): (y)es" in text.partition("Approver code: ")[0], "asked for before it is needed"
     assert [f"{each} (1 path): (y)es" in text for each in (first, second, third, *arrived)] == [True] * 4
     assert text.count("+all:") == 4
     async with daemon.client() as person:
@@ -81,10 +82,23 @@ async def test_a_wrong_code_leaves_ones_own_undo_waiting(daemon: RunningDaemon, 
         assert (await person.status()).approvals == 1
 
 
-async def test_without_a_terminal_the_queue_is_a_list(daemon: RunningDaemon) -> None:
-    (first,) = await requests(daemon, "Makefile")
+async def test_what_waits_is_listed_without_a_question(daemon: RunningDaemon, terminal: Terminal) -> None:
+    lines, code = terminal.run("orchestrator approvals")
+    assert (lines, code) == (["nothing waits for an approval"], 0)
+    first, second = await requests(daemon, "Makefile", "a/Makefile")
+    lines, code = terminal.run("orchestrator approvals")
+    assert ([line.split()[0] for line in lines[:2]], code) == ([first, second], 0)
+    assert lines[2:] == ["`orchestrator approvals answer` shows each of them, and asks"]
     code, listed = command(daemon, "approvals")
-    assert (code, [info["approval"] for info in listed["approvals"]]) == (0, [first])
+    assert (code, [info["approval"] for info in listed["approvals"]]) == (0, [first, second])
+    code, refused = command(daemon, "approvals", "answer")
+    assert (code, refused["code"]) == (2, "usage")
+
+
+async def test_who_answers_none_is_asked_for_no_code(daemon: RunningDaemon, terminal: Terminal) -> None:
+    await requests(daemon, "Makefile")
+    lines, code = terminal.run("orchestrator approvals answer", answers=[(ASKED, "s\n"), ("Ctrl+C ends.", "\x03")])
+    assert (code, "Approver code: " in "\n".join(lines)) == (0, False), lines
 
 
 async def test_several_are_answered_by_one_command(daemon: RunningDaemon) -> None:

@@ -23,6 +23,7 @@ from orchestrator.clients.cli.context import (
     WAITING,
     Command,
     Settings,
+    echo,
     echo_json,
     exit_code,
     global_options,
@@ -177,12 +178,14 @@ def _waiting(connection: Connection) -> list[str]:
 # --- one after the other -------------------------------------------------------------------
 
 
-def queue(settings: Settings) -> int:
-    """Answer what waits, and what arrives, in one approver session; without a terminal, list it."""
+@click.command("approvals answer", cls=Command)
+@click.pass_obj
+def approvals_answer(settings: Settings) -> int:
+    """Answer what waits, and what arrives, one after the other; the code is asked for once, at the first answer."""
     if settings.json or not on_a_terminal() or not settings.is_person:
-        return settings.run(a.APPROVALS_LIST, a.ApprovalsList(limit=MOST_LISTED))
+        usage("needs a person at a terminal; `orchestrator approvals` lists what waits")
+    opened = False
     with suppress(click.Abort, KeyboardInterrupt), settings.connect() as connection, settings.connect() as feed:
-        _open_session(settings, connection)
         head = connection.call(a.STATUS, p.Params()).head
         arrivals = feed.follow(Subscribe(after=head, kinds=("approval_requested",)))
         skipped: set[str] = set()
@@ -198,6 +201,9 @@ def queue(settings: Settings) -> int:
             if answer == "skip":
                 skipped.add(approval)
             elif answer is not None:
+                if not opened:
+                    _open_session(settings, connection)
+                    opened = True
                 _answer(settings, connection, answer)
     return DONE
 
@@ -251,16 +257,23 @@ def _open_session(settings: Settings, connection: Connection) -> None:
             return
 
 
-def _begin(context: click.Context) -> int:
-    return queue(context.ensure_object(Settings)) if context.invoked_subcommand is None else DONE
+def _list(context: click.Context) -> int:
+    if context.invoked_subcommand is not None:
+        return DONE
+    settings = context.ensure_object(Settings)
+    waiting = settings.ask(a.APPROVALS_LIST, a.ApprovalsList(limit=MOST_LISTED))
+    code = settings.show(waiting)
+    if waiting.approvals and not settings.json:
+        echo("`orchestrator approvals answer` shows each of them, and asks", err=True)
+    return code
 
 
 approvals = click.Group(
     "approvals",
-    callback=click.pass_context(_begin),
+    callback=click.pass_context(_list),
     invoke_without_command=True,
     params=global_options(),
-    help="Changes that wait for a yes; without a command, in a terminal, answer them one after the other.",
+    help="What waits for a yes; without a command, list it.",
 )
 
 

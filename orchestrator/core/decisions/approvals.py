@@ -27,4 +27,4 @@ def authorize_agent(approval: Approval, agent: AgentName, unread: Sequence[Works
         raise NotPermitted(f"a built-in rule asks a person about {number}: {approval.request.rule}", hint=_PERSON)
 
 
-_PERSON = "A person answers it: `orchestrator approvals`."
+_PERSON = "A person answers it: `orchestrator approvals answer`."
