@@ -310,6 +310,7 @@ try {
   await hooks["tool.execute.before"](input, { args: { filePath } })
   console.log("acts")
 } catch (error) { console.log(error.message) }
+process.exit()  // the time limit of a program that cannot be run goes on
 """
 
 
