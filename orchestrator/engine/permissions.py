@@ -118,6 +118,13 @@ class Permissions:
         acts = [self.request(caller, PermissionCheck(action, ROOT)) for action in actions]
         return evaluation_of(self.policy).allowing(acts)
 
+    def kind(self, path: WorkspacePath) -> int:
+        """The same number for all paths that the same rules name: `allowing` says the same of them.
+
+        It holds for as long as the policy is the same.
+        """
+        return evaluation_of(self.policy).naming(path)
+
     def rules_for(self, caller: Caller, action: Action) -> int:
         """The same number for all callers that may do this on the same paths, for as long as the policy is the same."""
         return evaluation_of(self.policy).applying_to(self.request(caller, PermissionCheck(action, ROOT)))

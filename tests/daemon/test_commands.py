@@ -133,6 +133,27 @@ async def test_what_is_hidden_from_its_agent_is_hidden_from_it(daemon: RunningDa
         assert "a key" not in answer.output
 
 
+async def test_what_is_closed_since_the_last_one(daemon: RunningDaemon) -> None:
+    """By its name, though no version control knows it; by its new name; by another policy."""
+    policy = daemon.state_dir / "policy.toml"
+    (daemon.workspace / ".gitignore").write_text("*.env\n")
+    (daemon.workspace / "src/b.txt").write_text("b\n")
+    script = "cat src/.env a.txt a.pem src/b.txt 2>/dev/null"
+    async with daemon.client("claude") as claude, daemon.client() as person:
+        confined = (await person.status()).health.commands
+        if confined.startswith(("nothing", "landlock")):
+            pytest.skip(f"commands are confined by {confined}")
+        assert (await shell(claude, script)).output == "one\ntwo\nthree\nb\n"
+        (daemon.workspace / "src/.env").write_text("PASSWORD=hunter2\n")
+        assert (await shell(claude, script)).output == "one\ntwo\nthree\nb\n"
+        (daemon.workspace / "a.txt").rename(daemon.workspace / "a.pem")
+        assert (await shell(claude, script)).output == "b\n"
+        rule = 'agents = ["*"]\nactions = ["read"]\npaths = ["b.txt"]\nverdict = "deny"\n'
+        policy.write_text(f'{POLICY}\n[[rule]]\nname = "ours only"\n{rule}')
+        await person.policy_reload(approver=await daemon.make_approver())
+        assert (await shell(claude, script)).output == ""
+
+
 async def test_it_changes_nothing_that_other_programs_run(daemon: RunningDaemon) -> None:
     """Git runs hooks, and what its configuration names, with all that a person may do."""
     (daemon.workspace / ".git" / "hooks").mkdir(parents=True)

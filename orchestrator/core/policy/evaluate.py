@@ -119,6 +119,10 @@ class Evaluation:
 
         return allows
 
+    def naming(self, path: WorkspacePath) -> int:
+        """The rules that name a file, as bits: `allowing` says the same of all files that the same rules name."""
+        return self._matched(path, False)
+
     def one_of_each(self, paths: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
         """Of many files one of each kind: `allowing` says the same of all files of a kind, whoever asks for what."""
         return tuple({self._matcher.matching(path): path for path in paths}.values())

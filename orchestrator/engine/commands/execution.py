@@ -19,7 +19,7 @@ from orchestrator.core.events.commands import CommandEnded, CommandStarted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.commands.closed_paths import closed_to
+from orchestrator.engine.commands.closed_paths import ClosedPathFinder
 from orchestrator.engine.commands.kept_output import KeptOutput
 from orchestrator.engine.commands.permission import Permitted
 from orchestrator.engine.commands.scratch import BroughtBack, ScratchResults
@@ -89,6 +89,7 @@ class Executor:
         self._s, self._observer, self._watching, self._leases = services, observer, watching, leases
         self._runner, self._trees, self._results = runner, trees, results
         self._environment = {name: environment[name] for name in ENVIRONMENT if name in environment}
+        self._closed = ClosedPathFinder(services)
         self._turn = anyio.Lock()
         self._in_place: Execution | None = None
         self.running: dict[Seq, Execution] = {}
@@ -212,7 +213,7 @@ class Executor:
         cwd = folder if line.cwd == ROOT else f"{folder}/{line.cwd}"
         if folder != root:  # no file of it may have been copied
             await anyio.Path(cwd).mkdir(parents=True, exist_ok=True)
-        closed = await to_thread.run_sync(closed_to, self._s, execution.caller)
+        closed = await to_thread.run_sync(self._closed.closed_to, execution.caller)
         given = dict(variable.split("=", 1) for variable in line.environment)
         spec = CommandSpec(
             argv=line.argv,
