@@ -112,7 +112,30 @@ async def test_a_match_over_many_lines_is_found_or_told_of(
     log.write_text(f"{rest}BEGIN\n{filling}END\nBEGIN END\n{rest}", encoding=encoding)
     found = await alice.search_content(**asked)
     assert ([hit.text for hit in found.hits], found.partial) == (["BEGIN END"], True)
-    assert any("over more than 4 MiB" in warning for warning in found.warnings)
+    assert any("over more than 2 MiB" in warning for warning in found.warnings)
+    found = await alice.search_content(word=True, **asked)
+    assert ([hit.text for hit in found.hits], found.partial) == (["BEGIN END"], True)
+
+
+@pytest.mark.parametrize(("end", "codec"), [("\r", "utf-8"), ("\n", "utf-16")], ids=["by returns", "wide"])
+async def test_a_match_over_many_lines_without_ripgrep(
+    large: RunningDaemon, alice: FileAccess, end: str, codec: str
+) -> None:
+    """Where it does not see our lines, a match of 100 KB is found; where one may be too long, that is said."""
+    log, rest = large.workspace / "app.log", [line(number) for number in range(1, LINES + 1)]
+    rows = [*rest, "BEGIN", *rest[:1500], "END", "BEGIN", "x" * 200_000, "END", *rest]
+    log.write_bytes(end.join(rows).encode(codec))
+    asked: dict[str, Any] = {"path": "app.log", "mode": "regex", "multiline": True, "context_lines": 0}
+    found = await alice.search_content("^BEGIN(?s:.*?)END", **asked)
+    assert ([hit.line for hit in found.hits], found.partial) == ([LINES + 1, LINES + 1503], False)
+    rows = [*rows, "BEGIN", *["filling" * 10] * 50_000, "END", "BEGIN", "", "END"]
+    log.write_bytes(end.join(rows).encode(codec))
+    found = await alice.search_content("^BEGIN(?s:.*?)END", **asked)
+    lines = [LINES + 1, LINES + 1503, len(rows) - 2]
+    assert ([hit.line for hit in found.hits], found.partial) == (lines, True)
+    assert "over more than 2 MiB" in found.warnings[0]
+    found = await alice.search_content(r"^BEGIN\n.*\nEND", **asked)
+    assert ([hit.line for hit in found.hits], found.partial, found.warnings) == (lines[1:], False, ())
 
 
 @pytest.mark.parametrize("unit", [1 << 34, 1 << 40], ids=["16 GiB", "1 TiB"])

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.text.regex_reach import most_line_breaks
 from orchestrator.core.text.search import MOST_SUBMATCHES, MatchType, Spans, Spot
 from orchestrator.core.text.sweep_expressions import RETURN, regex_expression
 
@@ -48,6 +49,11 @@ class RegexPattern:
     @property
     def looks_beside(self) -> bool:
         return self.word or _BESIDE_IT.search(self.text) is not None
+
+    @cached_property
+    def most_breaks(self) -> int | None:
+        """How many line ends a match may go over; None: any number."""
+        return most_line_breaks(self.text, _matches_break) if self.multiline else 0
 
     @property
     def sweep(self) -> tuple[str, ...] | None:
@@ -132,6 +138,10 @@ def compiled(text: str, *, case_sensitive: bool, multiline: bool) -> Any:
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else str(error)
         raise ParameterInvalid("pattern", _explained(text, why), hint=_hint(text, why)) from None
+
+
+def _matches_break(text: str) -> bool:
+    return compiled(text, case_sensitive=True, multiline=True).fullmatch("\n") is not None
 
 
 def _explained(text: str, why: str) -> str:

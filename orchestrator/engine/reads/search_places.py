@@ -21,6 +21,9 @@ BESIDE_BYTES = 256 * 1024
 NEAR_BYTES = 2 * 1024
 """Around a place, read at first, to find where its line begins and ends."""
 
+LINES_BYTES = 4 * 1024 * 1024
+"""Behind a line, in which lies what a match over a known number of lines may go on in."""
+
 BATCH_BYTES = 4 * 1024 * 1024
 """That go to a worker together."""
 
@@ -33,33 +36,42 @@ class Place(NamedTuple):
     end: int
     begun: bool = False  # the line begins before the part
     goes_on: bool = False  # the line goes on after it
+    short: bool = False  # a match may go on in lines that were not read
 
     @property
     def is_part(self) -> bool:
         return self.begun or self.goes_on
 
 
+class Reach(NamedTuple):
+    """How far a match goes beyond a line: over so many line ends, or, if that may be any number, so many bytes."""
+
+    breaks: int | None = 0
+    after: int = 0
+    before: int = 0  # from a place; then a match has no more bytes than these
+
+
 class Places:
     """The places of a file of `size` bytes. Blocking."""
 
-    def __init__(self, pieces: FilePieces, size: int, encoding: Encoding, more: int = 0) -> None:
-        """`more`: bytes over which a match may go on in other lines."""
-        self._pieces, self._size, self._encoding, self._more = pieces, size, encoding, more
+    def __init__(self, pieces: FilePieces, size: int, encoding: Encoding, reach: Reach) -> None:
+        self._pieces, self._size, self._encoding, self._reach = pieces, size, encoding, reach
 
     def around(self, offsets: Sequence[int]) -> Iterator[Place]:
-        """The lines around offsets of a file whose lines end by newlines, each line once; with `more` those near."""
-        done, more = 0, self._more
+        """The lines around offsets of a file whose lines end by newlines, and those over which a match may go."""
+        done, before = 0, self._reach.before
         for offset in offsets:
-            if offset + more < done or offset >= self._size:
+            if offset < done or offset >= self._size:
                 continue
             begin, end = self._line_begin(offset), self._line_end(offset)
             if begin is None or end is None or end - begin > LONGEST_LINE:
                 begin = begin or 0
                 place = self._part(max(begin, offset // PIECE_BYTES * PIECE_BYTES), begin)
             else:
-                first = self._line_begin(max(0, offset - more)) if more else begin
-                place = self._whole(begin if first is None else first, end, offset + 2 * more)
-                place = place._replace(end=place.begin + len(place.raw))
+                first = self._line_begin(max(0, offset - before)) if before else begin
+                own, short = self._reached(end)  # where what was looked for begins before what matches
+                place = self._whole(begin if first is None else first, own)
+                place = place._replace(short=place.short or short or first is None)
             if place.end > done:
                 yield place
                 done = place.end
@@ -70,7 +82,7 @@ class Places:
         yield from self.all(end) if end is not None else self.all((offset // PIECE_BYTES + 1) * PIECE_BYTES, 0)
 
     def all(self, at: int = 0, line: int | None = None) -> Iterator[Place]:
-        """All lines from one on, piece by piece, each with `more` of the next; holes are left out.
+        """All lines from one on, piece by piece, each with those over which a match may go; holes are left out.
 
         `line`: where the long line begins in which that is, or, if that is far before, any offset before.
         """
@@ -82,7 +94,7 @@ class Places:
             if line is None:
                 end = self._last_end(at, PIECE_BYTES) or self._line_end(at)
                 if end is not None:
-                    yield self._whole(at, end, end + 2 * self._more)
+                    yield self._whole(at, end)
                     at = end
                     continue
                 line = at
@@ -90,10 +102,24 @@ class Places:
             yield part
             at, line = part.end, line if part.goes_on else None
 
-    def _whole(self, begin: int, end: int, until: int) -> Place:
-        """Lines, and if a match may go on in others, those up to an offset, unless one of them is long."""
-        last = self._line_end(min(self._size, max(end, until))) if self._more else None
-        return Place(begin, self._pieces.read(begin, (last or end) - begin), end)
+    def _whole(self, begin: int, end: int) -> Place:
+        """Whole lines up to an offset, and those over which a match may go on."""
+        last, short = self._reached(end)
+        return Place(begin, self._pieces.read(begin, last - begin), end, short=short)
+
+    def _reached(self, end: int) -> tuple[int, bool]:
+        """Where the lines end over which a match may go on from the last one, and whether one may go further."""
+        breaks, after, before = self._reach
+        if breaks is None:
+            last = self._line_end(min(self._size, end + after))
+            return (end, True) if last is None else (last, last < self._size and not before)
+        last = end
+        for _ in range(breaks):
+            ended = self._line_end(last)
+            if ended is None or ended - end > LINES_BYTES:
+                return last, True
+            last = ended
+        return last, False
 
     def _part(self, at: int, line: int) -> Place:
         """Of the line that begins at `line`, or not near, what is from an offset to the next border, and beside."""
