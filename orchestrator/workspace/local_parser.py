@@ -17,7 +17,7 @@ from orchestrator.core.bounded_cache import BoundedCache
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline import compiles, parsed_outline, plain_outline
-from orchestrator.core.text.references import References, Sought, references
+from orchestrator.core.text.references import UNHELD, References, Sought, references
 from orchestrator.core.text.symbols import Outline, language_of
 from orchestrator.logs import logger
 from orchestrator.ports.machine import Workers
@@ -184,7 +184,8 @@ def references_in(language: str, data: bytes, sought: Sought, limit_s: float = L
         return None
     outlined = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
     scoped = tree_sitter.QueryCursor(grammar.scopes).matches(tree.root_node) if grammar.scopes is not None else None
-    return References(tuple(references(language, tree.root_node, outlined, scoped, text, sought)), scoped is not None)
+    found = references(language, tree.root_node, outlined, scoped, text, sought)
+    return References(tuple(found), scoped is not None and not (sought.held and language in UNHELD))
 
 
 def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | None:

@@ -112,7 +112,21 @@ async def test_overloads_are_one_symbol(daemon: RunningDaemon, path: str | None)
         assert rows(found) == ["O.java:2 definition", "O.java:3 definition", "P.java:2 member"]
         inner = await alice.find_references("O.I.run", path=path)
         assert [row for row in rows(inner) if "definition" in row] == ["O.java:4 definition"]
-        assert inner.elsewhere == 3
+        assert inner.elsewhere == 4
+
+
+async def test_what_another_class_calls_so_is_another_thing(daemon: RunningDaemon) -> None:
+    """Unless it may have it from elsewhere; and where a grammar does not tell, it is no answer by scope."""
+    own = "{\n  void run() {}\n  void f() { run(); }\n}\n"
+    plant(
+        daemon, {"O.java": f"class O {own}", "P.java": f"class P {own}class Q extends O {{ void g() {{ run(); }} }}\n"}
+    )
+    plant(daemon, {"a.cpp": f"struct A {own};\nstruct B {own};\n"})
+    async with daemon.client("alice") as alice:
+        java = await alice.find_references("O.run")
+        cpp = await alice.find_references("A.run", path="a.cpp")
+    assert rows(java) == ["O.java:2 definition", "O.java:3 use", "P.java:5 use"]
+    assert (java.by_scope, java.by_syntax, cpp.by_scope, cpp.by_syntax) == (2, 0, 0, 1)
 
 
 async def test_each_of_several_in_a_file_is_offered_with_its_call(daemon: RunningDaemon) -> None:

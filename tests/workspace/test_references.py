@@ -136,6 +136,30 @@ def test_roles(language: str, text: str, expected: list[str]) -> None:
     assert roles(language, text, Sought("x")) == expected
 
 
+JAVA = """\
+class O {
+  void run() {}
+  void f() { int run = run(); use(run); }
+  class I { void g() { run(); } }
+  static class J { void run() { run(); } }
+}
+class P { int run; void run() {} Runnable r = () -> run(); }
+class Q extends O { void f() { run(); } }
+class R { void f() { run(); new O() { void g() { run(); } }; } }
+enum E implements X { A; void f() { run(); } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [(2, [2, 3, 4, 8, 9, 10]), (5, [5, 5, 8, 9, 10]), (None, [8, 9, 9, 10])],
+    ids=["O", "J", "foreign"],
+)
+def test_a_call_without_an_object_is_of_its_class_or_of_what_that_extends(line: int | None, lines: list[int]) -> None:
+    found = roles("java", JAVA, Sought("run", line=line, foreign=line is None))
+    assert [int(one.partition(":")[0]) for one in found if not one.endswith("elsewhere")] == lines
+
+
 def test_without_a_grammar_nothing_is_known() -> None:
     assert references_in("python", b"\0", Sought("x"), 5.0) is None
     assert {"use", "word"} < MEANT

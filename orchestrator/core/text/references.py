@@ -2,7 +2,8 @@
 
 A query's `@scope` is what local names live in, `@local` a name that it binds, `@outer` one that the scope around it
 binds, `@global` one that it does not bind though it assigns it, and `@member` a name that belongs to what stands
-before it.
+before it. A `@derived` scope may have a name from elsewhere that it does not bind; a `@function` is bound by an
+`@outer` alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,13 @@ The others are `elsewhere`, another thing of the same name, and the words of com
 LINKED: Final = frozenset({"python", "javascript", "typescript", "tsx"})
 """Languages in which a file has no name of another one but by an import."""
 
+UNHELD: Final = frozenset({"cpp"})
+"""Languages of which the scopes do not say to which class a name without an object belongs."""
+
 MOST_REFERENCES = 20_000
+
+DERIVED: Final = (-1, -1)
+"""Instead of a scope: one that may have the name from elsewhere."""
 
 _INSIDE = (
     "interpolation",
@@ -57,6 +64,7 @@ class Sought(msgspec.Struct, frozen=True):
     line: int | None = None
     foreign: bool = False
     imported: bool = True  # an import of this text may bring it
+    held: bool = False  # it belongs to a class, or the like
 
     @property
     def word(self) -> re.Pattern[bytes]:
@@ -86,7 +94,7 @@ def references(
             names.update((node.start_byte, node) for node in captures.get("name", ()) if node.text == own)
         imports += [(node.start_byte, node.end_byte) for node in captures.get("import", ())]
     scopes = _Scopes(scoped or (), own)
-    homes = {None if sought.line is None else scopes.of_definition(data, sought.line, names)}
+    homes = {DERIVED, None if sought.line is None else scopes.of_definition(data, sought.line, names)}
     if sought.line is None and not sought.foreign:  # any that is defined here may be meant
         homes.update(scopes.of(node) for node in names.values())
     unlinked = language in LINKED and sought.foreign and not sought.imported and scoped is not None
@@ -131,17 +139,20 @@ class _Scopes:
     """Which scopes bind one name; ranges in bytes."""
 
     def __init__(self, matches: Iterable[Match], name: bytes) -> None:
-        self._scopes, self.members, self.outer = set[Range](), set[int](), dict[int, "Node"]()
+        self._scopes, self._derived, self._functions = set[Range](), set[Range](), set[int]()
+        self.members, self.outer = set[int](), dict[int, "Node"]()
         bound, loose = list["Node"](), list["Node"]()
         for _, captures in matches:
             self._scopes.update((node.start_byte, node.end_byte) for node in captures.get("scope", ()))
+            self._derived.update((node.start_byte, node.end_byte) for node in captures.get("derived", ()))
             bound += (node for node in captures.get("local", ()) if node.text == name)
             loose += (node for node in captures.get("global", ()) if node.text == name)
             self.outer.update((node.start_byte, node) for node in captures.get("outer", ()) if node.text == name)
             self.members.update(node.start_byte for node in captures.get("member", ()) if node.text == name)
-        around = [next(self._around(node), None) for node in bound]
-        around += [next(islice(self._around(node), 1, None), None) for node in self.outer.values()]
-        self._binding = {*around} - {next(self._around(node), None) for node in loose} - {None}
+            self._functions.update(node.start_byte for node in captures.get("function", ()) if node.text == name)
+        self._by_outer = {next(islice(self._around(node), 1, None), None) for node in self.outer.values()} - {None}
+        around = {next(self._around(node), None) for node in bound} | self._by_outer
+        self._binding = around - {next(self._around(node), None) for node in loose} - {None}
 
     def _around(self, node: Node) -> Iterator[Range]:
         """The scopes around a node, the innermost first."""
@@ -152,12 +163,15 @@ class _Scopes:
             looked = looked.parent
 
     def of(self, node: Node) -> Range | None:
-        """The innermost scope that binds the name at a place; None: the text itself does, or something outside.
+        """The innermost scope that binds the name at a place, or DERIVED; None: the text, or something outside.
 
         The name of a definition is in the scope around it.
         """
         around = islice(self._around(node), node.start_byte in self.outer, None)
-        return next((one for one in around if one in self._binding), None)
+        binding = self._by_outer if node.start_byte in self._functions else self._binding
+        known = binding | self._derived
+        found = next((one for one in around if one in known), None)
+        return found if found in binding or found is None else DERIVED
 
     def of_definition(self, data: bytes, line: int, names: Mapping[int, Node]) -> Range | None:
         """The scope that binds the definition which begins at a line or, below decorators, soon after."""

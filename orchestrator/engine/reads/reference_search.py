@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from orchestrator.api import relations as s
-from orchestrator.core.content import LineRange, SeenLines
 from orchestrator.core.errors import (
     MOST_PLACES,
     FileTooLarge,
@@ -22,31 +19,26 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT
-from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_tokens, size
+from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.core.text.import_paths import FAMILIES
 from orchestrator.core.text.locate_symbol import find_symbols
 from orchestrator.core.text.references import MEANT, References, Role, Sought
-from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Pattern
 from orchestrator.core.text.symbols import Outline, Symbol, language_of, suffixes_of
 from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import NO_VERSION, Observer
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
+from orchestrator.engine.reads.outlined_files import outlined_file
+from orchestrator.engine.reads.reference_page import FoundFile, ReferencePage, reference_line
 from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.services import Services
 
 NAMED: tuple[Showing, ...] = ("search", "read")
 SHOWN: tuple[Showing, ...] = (*NAMED, "list")
-
-ROW_BYTES, FILE_BYTES, MIN_LINE = 30, 24, 50
-
-LARGE_BYTES = 120
-"""Of the warning about files that are read by pieces, beside the call in it."""
 
 LOOKED_US = 8_000_000
 """How long files are looked at for one answer; it then goes on with the next file."""
@@ -87,7 +79,7 @@ class ReferenceFinder:
             paths = [path for path in paths if family.match(path)]
         if defined is not None:  # it was named, so it is shown, also where the caller may not list it
             paths = [defined.path] if defined.within else sorted({defined.path, *paths})
-        page = _Page(call.room.framed(escaped(name)), params.max_results)
+        page = ReferencePage(call.room.framed(escaped(name)), params.max_results)
         until = self._s.clock.ticks_us() + LOOKED_US
         for path in [path for path in paths if path >= first]:
             named = defined.access if defined is not None and path == defined.path else None
@@ -175,7 +167,7 @@ class ReferenceFinder:
         defined: _Defined | None,
         params: s.FindReferences,
         after: int,
-    ) -> tuple[_File, list[s.ReferenceLine]]:
+    ) -> tuple[FoundFile, list[s.ReferenceLine]]:
         """The lines of a file, beyond a line, on which the name is what is looked for. Raises the PathError family."""
         path = access.path
         async with self._s.locks.shared(path):
@@ -198,19 +190,11 @@ class ReferenceFinder:
         dropped: Counter[str] = Counter(role for roles in by_line.values() for role in roles if role not in MEANT)
         way = "word" if answer is None else "scope" if answer.scoped else "syntax"
         lines = [
-            _line(found, name, number, role)
+            reference_line(found, name, number, role)
             for number, role in meant.items()
             if number > after and number <= found.document.line_count
         ]
-        return _File(found, way, dropped), lines
-
-
-class _File(NamedTuple):
-    """One file, how it was looked at, and what in it is not meant."""
-
-    outlined: OutlinedFile
-    way: str
-    dropped: Mapping[str, int]
+        return FoundFile(found, way, dropped), lines
 
 
 def _places(access: ContentAccess, outline: Outline, symbol: str) -> list[_Defined]:
@@ -257,97 +241,13 @@ def _is_other(outline: Outline, line: int, defined: _Defined) -> bool:
 def _sought(outline: Outline, path: WorkspacePath, name: str, defined: _Defined | None) -> Sought:
     if defined is None:
         return Sought(name)
+    held = "." in defined.name
     if path == defined.path:
-        return Sought(name, line=defined.line)
+        return Sought(name, line=defined.line, held=held)
     brings = any(
         name in one.names or "*" in one.names or name in re.split(r"\W+", one.source) for one in outline.imports
     )
-    return Sought(name, foreign=True, imported=brings)
-
-
-def _line(found: OutlinedFile, name: str, number: int, role: Role) -> s.ReferenceLine:
-    text = found.document.lines[number - 1]
-    around = found.outline.enclosing(number, number)
-    inside = found.told(".".join(one.name for one in around)) if around and found.outline.parsed else None
-    return s.ReferenceLine(
-        path=found.shown.path,
-        line=number,
-        role=role,
-        text=found.hidden.lines.get(number, text),
-        inside=inside,
-        start=max(0, text.find(name)),
-    )
-
-
-class _Page:
-    """The lines of one answer, as long as there is room."""
-
-    def __init__(self, room: AnswerSpace, most: int) -> None:
-        self._room, self._most = room, most
-        self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
-        self.hits: list[s.ReferenceLine] = []
-        self.seen: list[SeenLines] = []
-        self.versions: dict[str, str] = {}
-        self.warnings: list[str] = []
-        self.ways, self.dropped = Counter[str](), Counter[str]()
-        self.more: str | None = None
-        self._large, self._large_call = 0, ""
-
-    def leaves_out(self, path: WorkspacePath, name: str) -> None:
-        """A file with the word is read by pieces, so none of its lines is shown."""
-        self._large += 1
-        if self._large == 1:
-            self._large_call = f"search_content(path={quoted(path)}, pattern={quoted(name)}, word=true)"
-            self._room = self._room.less(size(self._large_call) + LARGE_BYTES, 1)
-
-    def told_large(self) -> tuple[str, ...]:
-        """How the lines of such files are found."""
-        if not self._large:
-            return ()
-        files = "1 file that is" if self._large == 1 else f"{self._large} files that are"
-        return (f"of {files} read by pieces no line is shown: {self._large_call} shows those of the first",)
-
-    def count(self, found: _File) -> None:
-        """How a file was looked at."""
-        self.ways[found.way] += 1
-        self.dropped.update(found.dropped)
-
-    def takes(self, found: _File, lines: Sequence[s.ReferenceLine]) -> bool:
-        """Take the lines of one file, as far as they fit; whether the page goes on after them."""
-        path, version = found.outlined.shown.path, found.outlined.shown.version
-        room = self._room.less(2 * size(escaped(path)) + size(repr(path)) + FILE_BYTES, 1)
-        wanted = [self._cut(line) for line in lines[: self._most - len(self.hits)]]
-        costs = [(room.cost(size(one.text) + size(one.inside or "") + ROW_BYTES, one), 1) for one in wanted]
-        kept = wanted[: room.first(costs, least=0 if self.hits else 1)]
-        if kept:
-            self._room = room.less(sum(cost for cost, _ in costs[: len(kept)]), len(kept))
-            self.hits += kept
-            self.versions[path] = show(version)
-            self.warnings += found.outlined.shown.warnings
-            if version != NO_VERSION:
-                self.seen.append(self._seen(found.outlined, kept))
-        if len(kept) < len(lines):
-            last = kept[-1] if kept else self.hits[-1]
-            self.more = f"{last.line}:{last.path}"
-        return self.more is None
-
-    def _cut(self, line: s.ReferenceLine) -> s.ReferenceLine:
-        """With a long line as a window around the name."""
-        if len(line.text) <= self._widest:
-            return line
-        first = max(0, line.start - self._widest // 4)
-        return msgspec.structs.replace(line, text=line.text[first : first + self._widest], start=line.start - first)
-
-    def _seen(self, found: OutlinedFile, kept: Sequence[s.ReferenceLine]) -> SeenLines:
-        shown = [line.line for line in kept if line.line not in found.hidden.lines]
-        cut = any(len(found.document.lines[line - 1]) > self._widest for line in shown)
-        return SeenLines(
-            path=found.shown.path,
-            version=found.shown.version,
-            ranges=merged(tuple(LineRange(line, line) for line in shown)),
-            total_lines=found.document.line_count,
-            cut=cut,
-        )
+    return Sought(name, foreign=True, imported=brings, held=held)
 
 
 def _family(path: WorkspacePath) -> tuple[str, ...]:
