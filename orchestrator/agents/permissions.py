@@ -16,8 +16,8 @@ PolicyAnswer = Literal["allow", "ask", "deny"]
 READS = ("read", "search")
 EDITS = ("edit", "delete", "move")
 
-_OWN_TOOL = re.compile(r"(mcp__)?orchestrator_+[a-z_]{1,40}")
-"""As Claude Code and opencode name the tools of our server: the daemon decides each of their calls itself."""
+_OWN_TOOL = re.compile(r"(mcp__)?orchestrator_+[a-z_]{1,40}|[a-z_]{1,40} \(orchestrator MCP Server\)")
+"""As Claude Code, opencode and Gemini CLI name the tools of our server: the daemon decides each of those calls."""
 
 _BEYOND_FILES = ("execute", "fetch", "switch_mode")
 
@@ -66,7 +66,7 @@ def decide(call: ToolCall, yes_to: YesTo, verdicts: Sequence[Verdict], *, outsid
     for verdict in verdicts:
         if verdict.answer == "deny":
             return Decision("reject", f"policy rule {verdict.rule!r} denies {verdict.path}")
-    if call.kind not in _BEYOND_FILES and not call.paths and _OWN_TOOL.fullmatch(call.title or ""):
+    if call.kind not in _BEYOND_FILES and not call.paths and _is_ours(call):
         return Decision("allow", "a tool of the orchestrator, which decides each call itself")
     if outside:
         return Decision("ask", "it names a file outside of the workspace")
@@ -79,6 +79,13 @@ def decide(call: ToolCall, yes_to: YesTo, verdicts: Sequence[Verdict], *, outsid
     if yes_to == "edits" or (yes_to == "reads" and action == "read"):
         return Decision("allow", f"policy allows it, and --yes-to {yes_to}")
     return Decision("ask", f"--yes-to {yes_to}")
+
+
+def _is_ours(call: ToolCall) -> bool:
+    """Codex CLI says which server and tool it is in what it gives the tool."""
+    given = call.raw_input if isinstance(call.raw_input, dict) else {}
+    named = {"server", "tool", "arguments"} >= given.keys() >= {"server", "tool"} and given["server"] == "orchestrator"
+    return named or _OWN_TOOL.fullmatch(call.title or "") is not None
 
 
 def option_for(options: Sequence[Option], *kinds: Permission) -> Option | None:

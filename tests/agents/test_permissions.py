@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from orchestrator.agents.permissions import Verdict, YesTo, decide, inside
 from orchestrator.agents.wire import Content, Kind, Location, ToolCall
@@ -14,6 +15,10 @@ DIFF = Content(type="diff", path="/w/a", new_text="x")
 def call(kind: Kind, *, title: str = "t", diff: bool = False, paths: tuple[str, ...] = ("/w/a",)) -> ToolCall:
     locations = tuple(Location(path=path) for path in paths)
     return ToolCall(tool_call_id="1", title=title, kind=kind, locations=locations, content=(DIFF,) if diff else ())
+
+
+OTHERS = {"server": "other", "tool": "edit_file", "arguments": {}}
+CODEX = ToolCall(tool_call_id="1", title="Approve MCP tool call", raw_input={**OTHERS, "server": "orchestrator"})
 
 
 @pytest.mark.parametrize(
@@ -38,6 +43,17 @@ def call(kind: Kind, *, title: str = "t", diff: bool = False, paths: tuple[str, 
         pytest.param(
             call("other", title="orchestrator_edit_file", paths=()), "none", [], False, "allow", id="opencode"
         ),
+        pytest.param(
+            call("other", title="edit_file (orchestrator MCP Server)", paths=()),
+            "none",
+            [],
+            False,
+            "allow",
+            id="Gemini",
+        ),
+        pytest.param(CODEX, "none", [], False, "allow", id="Codex"),
+        pytest.param(replace(CODEX, kind="execute"), "edits", [], False, "ask", id="a command that says it is ours"),
+        pytest.param(replace(CODEX, raw_input=OTHERS), "edits", [], False, "ask", id="another server's"),
         pytest.param(
             call("execute", title="orchestrator_x", paths=()), "edits", [], False, "ask", id="a command with its name"
         ),
