@@ -1,4 +1,4 @@
-"""Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT VARIABLES COMMAND…`.
+"""Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT VARIABLES SPARED COMMAND…`.
 
 A program that a policy names is somebody else's: what it starts may take a session of its own, and the
 daemon may be killed while it runs. So this process is between the two: it inherits every orphan below it
@@ -8,6 +8,9 @@ systems than Linux it can't inherit orphans; there the command's process group i
 
 VARIABLES is empty, or `FD,NAME,NAME…`: the command gets these variables as the file has them (`NAME=value`,
 each followed by a NUL byte). So a key that a policy names for one program is in that program alone.
+
+SPARED is empty, or a workspace: its daemon lives on when the rest ends. An agent's transport may have started it, and
+others work with it.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ ENDING = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 
 def main(argv: list[str]) -> int:
     """The command's exit code; 128 and the signal's number for one that a signal ended."""
-    parent, handed, command = int(argv[0]), argv[1], argv[2:]
+    parent, handed, spared, command = int(argv[0]), argv[1], argv[2], argv[3:]
 
     def start() -> int:
         environment = {**os.environb, **_variables(handed)}
@@ -42,13 +45,13 @@ def main(argv: list[str]) -> int:
         )
 
     try:
-        return supervise(parent, start)
+        return supervise(parent, start, spared)
     except OSError as error:
         print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
 
 
-def supervise(parent: int, start: Callable[[], int]) -> int:
+def supervise(parent: int, start: Callable[[], int], spared: str = "") -> int:
     """Start a command, as the leader of a session of its own, and wait for its end or `parent`'s. Code as `main`'s."""
     signal.signal(signal.SIGCHLD, lambda number, frame: None)  # what is ignored may not be waited for
     signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})  # nothing interrupts the ending itself
@@ -66,7 +69,7 @@ def supervise(parent: int, start: Callable[[], int]) -> int:
     finally:
         if child is not None:
             _ask(child)
-        _end_all()
+        _end_all(f"\0orchestrator\0daemon\0--workspace\0{spared}\0".encode(errors="surrogateescape") if spared else b"")
 
 
 def _variables(handed: str) -> dict[bytes, bytes]:
@@ -118,8 +121,8 @@ def _ask(child: int) -> None:
         os.killpg(child, signal.SIGKILL)
 
 
-def _end_all() -> None:
-    """SIGKILL to every child, until there is none: the children of those come to us when they die."""
+def _end_all(spared: bytes) -> None:
+    """SIGKILL to every child, until there is none but the spared: the children of those come to us when they die."""
     while True:
         try:
             ended, _ = os.waitpid(-1, os.WNOHANG)
@@ -127,7 +130,10 @@ def _end_all() -> None:
             return
         if ended != 0:
             continue
-        for pid in _children():
+        doomed = [pid for pid in _children() if not (spared and spared in _command_line(pid))]
+        if spared and not doomed:
+            return
+        for pid in doomed:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(LOOK_S / 10)
@@ -145,6 +151,13 @@ def _children() -> list[int]:
                 if int(fields[1]) == me:
                     found.append(int(entry.name))
     return found
+
+
+def _command_line(pid: int) -> bytes:
+    """Each word with a NUL byte behind it; nothing of a process that has ended."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        return file.read()
+    return b""
 
 
 if __name__ == "__main__":

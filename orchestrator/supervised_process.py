@@ -28,18 +28,20 @@ async def start(
     stderr: int,
     variables: Sequence[str] = (),
     variables_fd: int | None = None,
+    spares: str = "",
 ) -> Process:
     """Start a command below the subreaper, with its output as a pipe. Raises FileNotFoundError where there is none.
 
     It is looked for beside this program's Python, too: there an extra puts its programs. `variables` are added to
-    its environment from `variables_fd`, which this process never reads.
+    its environment from `variables_fd`, which this process never reads. `spares`: a workspace whose daemon lives on,
+    should one of them have started it.
     """
     found = shutil.which(argv[0], path=os.pathsep.join((env.get("PATH", os.defpath), str(Path(sys.executable).parent))))
     if found is None and not (Path(cwd) / argv[0]).is_file():
         raise FileNotFoundError(2, "No such file or directory", argv[0])
     handed = "" if variables_fd is None or not variables else ",".join((str(variables_fd), *variables))
     return await anyio.open_process(
-        (sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), handed, found or argv[0], *argv[1:]),
+        (sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), handed, spares, found or argv[0], *argv[1:]),
         stdin=stdin,
         stderr=stderr,
         cwd=cwd,

@@ -78,7 +78,7 @@ async def test_a_command_that_is_ended_takes_all_of_it_along(base: Path) -> None
 def test_signals_that_come_while_it_ends_change_nothing(number: int) -> None:
     """However many: all that it started is gone when it is, and it says nothing."""
     command = ["sh", "-c", f"{AWAY} sleep 600"]
-    arguments = [sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), "", *command]
+    arguments = [sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), "", "", *command]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -94,7 +94,7 @@ def test_it_ends_when_its_parent_is_killed() -> None:
     """The parent starts the subreaper and waits for it."""
     below = (sys.executable, "-I", "-S", subreaper.__file__)
     program = (
-        f"import os, subprocess; subprocess.run([*{below!r}, str(os.getpid()), '', 'sh', '-c', {AWAY + 'wait'!r}])"
+        f"import os, subprocess; subprocess.run([*{below!r}, str(os.getpid()), '', '', 'sh', '-c', {AWAY + 'wait'!r}])"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

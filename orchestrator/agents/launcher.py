@@ -126,6 +126,7 @@ class Launcher:
                 env=self._run.environment,
                 stdin=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                spares=self._run.root,
             )
         except OSError as error:
             raise AgentNotInstalled(

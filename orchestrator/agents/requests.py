@@ -133,7 +133,7 @@ class AgentRequests:
             option=chosen.kind if chosen else None,
         )
         if allowed:
-            await self._calls.reported(call)  # before it makes the edit
+            await self._calls.reported(call, anew=True)  # before it makes the edit
         if chosen is None:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen.option_id}}

@@ -75,8 +75,11 @@ class ToolCalls:
         await self._send.send(reached)
         await reached.wait()
 
-    async def reported(self, call: wire.ToolCall) -> None:
-        """Tell the daemon of a call that is about to change files, or is over; returns when it knows."""
+    async def reported(self, call: wire.ToolCall, *, anew: bool = False) -> None:
+        """Tell the daemon of a call that is about to change files, or is over; returns when it knows.
+
+        `anew`: also what it was told before, as it may have restarted since.
+        """
         if not self._reports:
             return
         async with self._turn:
@@ -85,7 +88,7 @@ class ToolCalls:
                 if call.over and (known is not None or edits):
                     self._begun.pop(call.tool_call_id, None)
                     await self._gate.ended(call, edits)
-                elif not call.over and edits and (known is None or known.diffs != call.diffs):
+                elif not call.over and edits and (anew or known is None or known.diffs != call.diffs):
                     self._begun[call.tool_call_id] = call
                     await self._gate.begun(call, edits)
             except OrchestratorError as error:

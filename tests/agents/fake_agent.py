@@ -272,6 +272,25 @@ def asks(agent: Agent, _: str) -> None:
     agent.say(f"the command: {answer}\n")
 
 
+def announces_and_asks(agent: Agent, _: str) -> None:
+    """Says what it will do, asks whether it may, does it, and then shows it with other white space."""
+    path, title = agent.root / "a.txt", "Edit a.txt"
+    diff = {"type": "diff", "path": str(path), "oldText": "one", "newText": "two"}
+    agent.update("tool_call", toolCallId=title, title=title, kind="edit", status="pending", content=[diff])
+    if agent.permission(title, "edit", str(path)) == "yes":
+        path.write_text("two\nlast\n")
+    diff |= {"oldText": "one\n  last", "newText": "two\n  last"}
+    agent.update("tool_call_update", toolCallId=title, status="completed", content=[diff])
+
+
+def goes_on(agent: Agent, task: str) -> None:
+    """Works on when the daemon is gone."""
+    agent.say("ready\n")
+    while not (agent.root / "gone").exists():
+        time.sleep(0.01)
+    works(agent, task)
+
+
 def silent(agent: Agent, _: str) -> None:
     """Leaves a child that ignores SIGTERM, and never answers."""
     child = subprocess.Popen([sys.executable, "-c", "import signal; signal.signal(15, signal.SIG_IGN); signal.pause()"])
@@ -307,7 +326,9 @@ SCRIPTS: dict[str, Callable[[Agent, str], None]] = {
             creates,
             lies,
             dies_after_its_edit,
+            announces_and_asks,
             asks,
+            goes_on,
             spends,
             isolated,
             isolated_and_protected,

@@ -442,6 +442,45 @@ async def test_a_request_outlives_the_daemon(daemon: RunningDaemon, terminal: Te
     assert {"the edit: yes", "the command: no"} <= set(lines)
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
+@pytest.mark.anyio
+async def test_an_edit_that_outlives_the_daemon_is_its_agents(daemon: RunningDaemon, terminal: Terminal) -> None:
+    """The new daemon is told of it when a person has said yes."""
+    approver = await daemon.make_approver()
+
+    def restart() -> str:
+        daemon.kill()
+        daemon.start()
+        ended, said = command(daemon, "approvals", "approve", queued(daemon)["approval"], approver=approver)
+        assert ended == 0, said
+        return ""
+
+    line = "orchestrator " + shlex.join(launch("announces_and_asks", "--yes-to", "none"))
+    lines, code = terminal.run(line, answers=[("waits for a yes", restart)])
+    assert code == 0, lines
+    assert text(daemon, "a.txt") == "two\nlast\n"
+    command(daemon, "open", "a.txt")
+    assert authors(daemon, "a.txt")[0] == "claude"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
+def test_a_daemon_that_the_agents_transport_started_outlives_the_run(daemon: RunningDaemon, terminal: Terminal) -> None:
+    def kill() -> str:
+        daemon.kill()
+        (daemon.workspace / "gone").touch()
+        return ""
+
+    lines, code = terminal.run("orchestrator " + shlex.join(launch("goes_on")), answers=[("ready", kill)])
+    try:
+        assert code == 0, lines
+        assert last_task(daemon) == "end_turn"
+        assert text(daemon, "a.txt") == "two\nlast\n"
+    finally:
+        cli(daemon, "stop")
+        daemon.start()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
 def test_a_person_is_not_asked_without_an_answer_to_choose(daemon: RunningDaemon, terminal: Terminal) -> None:
     lines, code = terminal.run("orchestrator " + shlex.join(launch("nothing_to_choose")))
