@@ -61,7 +61,6 @@ fuzz: $(STAMP) ## new examples for the property tests; atheris on what reads byt
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents
-	$(BIN)/python -m tests.end_to_end.agents.over_acp
 
 conformance: $(STAMP) ## the official scenarios of MCP, over HTTP and stdio; needs npm
 	$(BIN)/python -m tests.end_to_end.conformance

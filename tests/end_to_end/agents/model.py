@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from tests.end_to_end.agents.wires import Answer, Call, Responses, Turn, Wire, plain
+from tests.end_to_end.agents.wires import Answer, Call, Turn, Wire, plain
 
 Script = Callable[[Turn], Call | str]
 """The next call, or the last text, from what came back so far. May be asked twice for the same turn."""
@@ -48,7 +48,7 @@ class FakeModel:
         if turn is None:
             return plain({"input_tokens": 10, "data": [], "models": []})
         number = len(turn.results)
-        if isinstance(self._wire, Responses) and (finding := self._wire.finds(body)):
+        if finding := self._wire.finds(body):
             return finding
         if not any(tool.name == self._offers if self._offers else tool.ours for tool in turn.tools):
             return self._wire.says(body, '{"title": "A title"}', number)

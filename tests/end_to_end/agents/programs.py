@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -36,10 +35,26 @@ class Ground(NamedTuple):
     env: Mapping[str, str]
 
 
+class OwnTools(NamedTuple):
+    """How an agent's own tools are called. Paths are absolute.
+
+    `offers`: one of them, by which its real turns are known. `quotes`: an edit is stale only where what it quotes is
+    gone. `reads`: it has a tool that only reads, which is judged.
+    """
+
+    offers: str
+    read: Callable[[str], Call]
+    edit: Callable[[str, str, str], Call]
+    write: Callable[[str, str], Call]
+    shell: Callable[[str], Call]
+    quotes: bool = False
+    reads: bool = True
+
+
 class Program(NamedTuple):
     """An agent, started in one way. `own` are calls of its own tools, which the settings should have taken away.
 
-    `protected` is a file that our policy asks about.
+    `protected` is a file that our policy asks about. `tools`: where it works with its own.
     """
 
     name: str
@@ -53,6 +68,7 @@ class Program(NamedTuple):
     environment: Callable[[Ground], Mapping[str, str]]
     own: tuple[Call, ...]
     protected: str = "Makefile"
+    tools: OwnTools | None = None
 
 
 def own(name: str, **arguments: Any) -> Call:
@@ -64,23 +80,19 @@ class NotInstalled(Exception):
     """npm did not give us the agent, or it does not start here."""
 
 
-def install(program: Program, folder: Path) -> tuple[str, str]:
-    """Fetch it with npm into a folder of its own; its binary, and the version that it says it is.
-
-    Raises NotInstalled.
-    """
-    home = folder.absolute() / program.client
+def install(program: Program, folder: Path) -> str:
+    """Fetch it with npm into a folder of its own; its binary. Raises NotInstalled."""
+    home = folder.absolute() / program.binary
     binary = home / "node_modules" / ".bin" / program.binary
     wanted = f"{program.package}@{program.version}"
     try:
         if not _has(home / "node_modules" / program.package, program.version):
             home.mkdir(parents=True, exist_ok=True)
             _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), wanted)
-        said = _run(str(binary), "--version", env={"HOME": str(home), "PATH": os.environ["PATH"], **NOTHING_OUT})
+        _run(str(binary), "--help", env={"HOME": str(home), "PATH": os.environ["PATH"], **NOTHING_OUT})
     except (OSError, subprocess.SubprocessError) as error:
         raise NotInstalled(_why(error)) from error
-    number = re.search(r"\d+\.\d+\.\d+\S*", said)
-    return str(binary), number[0] if number else said.strip()
+    return str(binary)
 
 
 def _has(package: Path, version: str) -> bool:

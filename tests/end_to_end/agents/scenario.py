@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import secrets
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import cached_property
 from typing import Literal
 
+from tests.end_to_end.agents.answers import has, holds, moved_along
 from tests.end_to_end.agents.programs import OWN_FILE, Program
-from tests.end_to_end.agents.story import Stage, Step, Story, structured
+from tests.end_to_end.agents.story import Stage, Step, Story, edit, run, when
 from tests.end_to_end.agents.wires import Call
 from tests.end_to_end.workspace_factory import Place
 
@@ -50,17 +47,14 @@ class Scenario(Story):
     def __init__(self, place: Place, *programs: Program) -> None:
         super().__init__(place, tuple(program.client for program in programs))
         self._program = programs[0]
-        self.secret = f"s3cret-{secrets.token_hex(8)}"
-        if len(programs) == 1:
-            self.stages = (
-                self._fence(),
-                self._tests("in_place"),
-                self._tests("scratch"),
-                self._approvals(),
-                self._kills(),
-            )
-        else:
-            self.stages = (self._one_file(),)
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """All of what is judged, stage by stage."""
+        if len(self.agents) > 1:
+            return (self._one_file(),)
+        tests = self._tests("in_place"), self._tests("scratch")
+        return (self._own_tools(), *tests, self._approvals(), self._kills())
 
     def lay_out(self) -> None:
         """The files, the policy, and the approver's code."""
@@ -84,22 +78,22 @@ class Scenario(Story):
 
     # --- the stages
 
-    def _fence(self) -> Stage:
+    def _own_tools(self) -> Stage:
         me, protected = self.agents[0], self._program.protected
         steps = (
-            Step("read", lambda: Call("read_file", {"path": "notes.txt"}), _holds("3\tline 3\n", "<content ")),
+            Step("read", lambda: Call("read_file", {"path": "notes.txt"}), holds("3\tline 3\n", "<content ")),
             Step("long", lambda: Call("read_file", {"path": "long.txt", "max_tokens": 200_000}), _handed_on_whole),
-            Step("edit", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _has(status="applied")),
-            Step("escape", lambda: _edit("words.py", ESCAPED, f"A{ESCAPED}"), _has(status="applied")),
-            Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found),
+            Step("edit", lambda: edit("notes.txt", "line 3\n", "line three\n"), has(status="applied")),
+            Step("escape", lambda: edit("words.py", ESCAPED, f"A{ESCAPED}"), has(status="applied")),
+            Step("not found", lambda: edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found),
             Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused),
             Step("search", lambda: Call("search_content", {"pattern": "KEY="}), self._no_secret),
             Step(
-                "conflict", lambda: _edit("notes.txt", "line 20\n", "line twenty\n"), self._conflicts,
+                "conflict", lambda: edit("notes.txt", "line 20\n", "line twenty\n"), self._conflicts,
                 before=self._someone_edits,
             ),
-            Step("again", self._send_again, _has(status="applied")),
-            Step("revert", lambda: Call("revert", {"change": self.said("edit", "change")}), _has(status="applied")),
+            Step("again", self._send_again, has(status="applied")),
+            Step("revert", lambda: Call("revert", {"change": self.said("edit", "change")}), has(status="applied")),
             *(
                 Step(f"its own {call.name}", lambda call=call: call, self._kept_in)  # type: ignore[misc]
                 for call in self._program.own
@@ -119,13 +113,13 @@ class Scenario(Story):
         )
 
     def _tests(self, mode: Literal["in_place", "scratch"]) -> Stage:
-        run = lambda: _run("python3", "-m", "unittest", "tests.test_calc", mode=mode)  # noqa: E731
+        tested = lambda: run("python3", "-m", "unittest", "tests.test_calc", mode=mode)  # noqa: E731
         return Stage(
             f"tests {mode}",
             (
-                Step(f"{mode}: tests fail", run, _has(status="done", exit_code=1, mode=mode)),
-                Step(f"{mode}: mend", lambda: _edit("calc.py", " + 1", ""), _has(status="applied")),
-                Step(f"{mode}: tests pass", run, _has(status="done", exit_code=0, mode=mode)),
+                Step(f"{mode}: tests fail", tested, has(status="done", exit_code=1, mode=mode)),
+                Step(f"{mode}: mend", lambda: edit("calc.py", " + 1", ""), has(status="applied")),
+                Step(f"{mode}: tests pass", tested, has(status="done", exit_code=0, mode=mode)),
             ),
             {"calc.py": FIXED, "report.txt": "passed\n"},
             {"calc.py": CALC, "report.txt": None},
@@ -134,12 +128,12 @@ class Scenario(Story):
 
     def _approvals(self) -> Stage:
         me, protected = self.agents[0], self._program.protected
-        build = lambda: _run("sh", "-c", "echo built > built.txt")  # noqa: E731
+        build = lambda: run("sh", "-c", "echo built > built.txt")  # noqa: E731
         steps = (
-            Step("asks to build", build, _has(status="waiting")),
-            Step("goes on", lambda: _edit("notes.txt", "line 5\n", "line five\n"), _has(status="applied")),
+            Step("asks to build", build, has(status="waiting")),
+            Step("goes on", lambda: edit("notes.txt", "line 5\n", "line five\n"), has(status="applied")),
             Step(
-                "builds", build, _has(status="done", exit_code=0),
+                "builds", build, has(status="done", exit_code=0),
                 before=lambda: self.approve(self.said("asks to build", "approval")),
             ),
             *self._waits("waits", self.approve),
@@ -162,12 +156,12 @@ class Scenario(Story):
 
         steps = (
             Step(
-                "killed before a call", lambda: _edit("notes.txt", "line 9\n", "line nine\n"), _has(status="applied"),
+                "killed before a call", lambda: edit("notes.txt", "line 9\n", "line nine\n"), has(status="applied"),
                 before=self.place.kill_daemon,
             ),
             Step(
-                "killed in a command", lambda: _run("python3", "-m", "unittest", "tests.slow"), _has(status="lost"),
-                before=lambda: _when(self.place.workspace / "half.txt", ("half",), self.place.kill_daemon),
+                "killed in a command", lambda: run("python3", "-m", "unittest", "tests.slow"), has(status="lost"),
+                before=lambda: when(self.place.workspace / "half.txt", ("half",), self.place.kill_daemon),
             ),
             *self._waits("killed while it waits", killed_then_approved),
         )  # fmt: skip
@@ -186,33 +180,33 @@ class Scenario(Story):
         def request() -> str:
             return self.said(asks, "approval")
 
-        yield Step(f"{name}: reads", lambda: Call("read_file", {"path": self._program.protected}), _holds("test:"))
-        yield Step(asks, lambda: _edit(self._program.protected, "pytest", f"pytest {name}"), _has(status="waiting"))
+        yield Step(f"{name}: reads", lambda: Call("read_file", {"path": self._program.protected}), holds("test:"))
+        yield Step(asks, lambda: edit(self._program.protected, "pytest", f"pytest {name}"), has(status="waiting"))
         yield Step(
-            name, lambda: Call("await_change", {"id": request()}), _has(status="applied"),
-            before=lambda: _when(self.place.base / HEARD, ("await_change", request()), lambda: meanwhile(request())),
+            name, lambda: Call("await_change", {"id": request()}), has(status="applied"),
+            before=lambda: when(self.place.base / HEARD, ("await_change", request()), lambda: meanwhile(request())),
         )  # fmt: skip
 
     def _one_file(self) -> Stage:
         one, other = self.agents
         steps = (
-            Step("one reads", lambda: Call("read_file", {"path": "notes.txt"}), _holds("line 3")),
-            Step("other reads", lambda: Call("read_file", {"path": "notes.txt"}), _holds("line 3"), who=1),
-            Step("one edits", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _has(status="applied")),
-            Step("one tests", lambda: _run("python3", "-m", "unittest", "tests.test_calc"), _has(exit_code=1)),
+            Step("one reads", lambda: Call("read_file", {"path": "notes.txt"}), holds("line 3")),
+            Step("other reads", lambda: Call("read_file", {"path": "notes.txt"}), holds("line 3"), who=1),
+            Step("one edits", lambda: edit("notes.txt", "line 3\n", "line three\n"), has(status="applied")),
+            Step("one tests", lambda: run("python3", "-m", "unittest", "tests.test_calc"), has(exit_code=1)),
             Step(
-                "other on that line", lambda: _edit("notes.txt", "line 3\n", "line 3!\n"),
-                lambda text: _has(status="conflict")(text) or _holds("line three")(text), who=1,
+                "other on that line", lambda: edit("notes.txt", "line 3\n", "line 3!\n"),
+                lambda text: has(status="conflict")(text) or holds("line three")(text), who=1,
             ),
             Step(
                 "other gives way",
-                lambda: _edit(
+                lambda: edit(
                     "notes.txt", "line 12\n", "line 12!\n", supersedes=self.said("other on that line", "conflict")
                 ),
-                _has(status="applied"), who=1,
+                has(status="applied"), who=1,
             ),
-            Step("other again", lambda: _edit("notes.txt", "line 25\n", "line 25!\n"), _has(status="applied"), who=1),
-            Step("one again", lambda: _edit("notes.txt", "line 18\n", "line eighteen\n"), _moved_along),
+            Step("other again", lambda: edit("notes.txt", "line 25\n", "line 25!\n"), has(status="applied"), who=1),
+            Step("one again", lambda: edit("notes.txt", "line 18\n", "line eighteen\n"), moved_along),
         )  # fmt: skip
         others = LINES.replace("line 25\n", "line 25!\n").replace("line 12\n", "line 12!\n")
         return Stage(
@@ -232,7 +226,7 @@ class Scenario(Story):
         assert ran.code == 0, ran
 
     def _send_again(self) -> Call:
-        return _edit(
+        return edit(
             "notes.txt", "line 20, by somebody\n", "line twenty\n", supersedes=self.said("conflict", "conflict")
         )
 
@@ -244,13 +238,13 @@ class Scenario(Story):
         return "<content " in (self.answer([each.name for each in self.steps].index("conflict")) or "")
 
     def _refused(self, text: str) -> str:
-        return self._no_secret(text) or _has(code="denied")(text)
+        return self._no_secret(text) or has(code="denied")(text)
 
     def _no_secret(self, text: str) -> str:
         return "the secret was shown" if self.secret in text else ""
 
     def _conflicts(self, text: str) -> str:
-        return _has(status="conflict")(text) or _holds("line 20, by somebody")(text)
+        return has(status="conflict")(text) or holds("line 20, by somebody")(text)
 
     def _kept_in(self, text: str) -> str:
         if (self.place.workspace / OWN_FILE).exists():
@@ -258,43 +252,8 @@ class Scenario(Story):
         return self._no_secret(text)
 
 
-def _when(path: Path, words: tuple[str, ...], then: Callable[[], object]) -> None:
-    """Do something as soon as a line of a file holds all these words."""
-
-    def follow() -> None:
-        command = ["tail", "-n", "+1", "-F", str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tail:
-            assert tail.stdout is not None
-            next(line for line in tail.stdout if all(word in line for word in words))
-            tail.kill()
-        then()
-
-    threading.Thread(target=follow, daemon=True).start()
-
-
-def _run(*argv: str, **options: str) -> Call:
-    return Call("run_command", {"argv": [*argv], **options})
-
-
-def _edit(path: str, search: str, replace: str, **options: str) -> Call:
-    return Call("edit_file", {"path": path, "changes": [{"search": search, "replace": replace}], **options})
-
-
-def _has(**wanted: object) -> Callable[[str], str]:
-    def trouble(text: str) -> str:
-        said = structured(text)
-        wrong = {key: said.get(key) for key, value in wanted.items() if said.get(key) != value}
-        return f"not {wanted}, but {wrong}: {_short(text)}" if wrong else ""
-
-    return trouble
-
-
-def _moved_along(text: str) -> str:
-    return _has(status="applied")(text) or _holds("moved along with others' lines")(text)
-
-
 def _not_found(text: str) -> str:
-    return _has(code="search_not_found")(text) or _holds("20\tline 20\n", "<content ")(text)
+    return has(code="search_not_found")(text) or holds("20\tline 20\n", "<content ")(text)
 
 
 def _handed_on_whole(text: str) -> str:
@@ -304,22 +263,3 @@ def _handed_on_whole(text: str) -> str:
         return f"does not say how to go on: {text[-300:]!r}"
     missing = [number for number in range(1, int(more[1])) if f"line {number} of many" not in text]
     return f"lines {missing[0]}-{missing[-1]} were cut away by the client" if missing else ""
-
-
-def _holds(*parts: str) -> Callable[[str], str]:
-    def trouble(text: str) -> str:
-        missing = [part for part in parts if not any(form in text for form in _forms(part))]
-        return f"lacks {missing}: {_short(text)}" if missing else ""
-
-    return trouble
-
-
-def _forms(part: str) -> Iterator[str]:
-    """A text, and as it looks in JSON within a text, to two levels: Gemini CLI shows refusals so."""
-    for _ in range(3):
-        yield part
-        part = json.dumps(part)[1:-1]
-
-
-def _short(text: str) -> str:
-    return repr(text[:400])

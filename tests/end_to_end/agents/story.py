@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import secrets
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.end_to_end.agents.answers import short, structured
 from tests.end_to_end.agents.wires import Call, Turn
 from tests.end_to_end.workspace_factory import Place
 
@@ -34,7 +37,7 @@ class Stage(NamedTuple):
     steps: tuple[Step, ...]
     left: Mapping[str, str | None]
     undone: Mapping[str, str | None]
-    lines: tuple[tuple[str, int, str], ...]
+    lines: tuple[tuple[str, int, str | None], ...]
 
 
 class Story:
@@ -43,11 +46,21 @@ class Story:
     def __init__(self, place: Place, agents: tuple[str, ...]) -> None:
         self.place, self.agents = place, agents
         self.approver = ""
-        self.stages: tuple[Stage, ...] = ()
+        self.secret = f"s3cret-{secrets.token_hex(8)}"
         self.records: list[str] = []
         self._answered = threading.Condition()
         self._results: dict[int, tuple[str, ...]] = dict.fromkeys(range(len(agents)), ())
         self._begun = 0
+        self._troubles: list[str] = []  # of the steps that were answered, as it was then
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All of what is judged, stage by stage."""
+        raise NotImplementedError
+
+    def lay_out(self) -> None:
+        """The files, the policy, and the approver's code."""
+        raise NotImplementedError
 
     def script(self, who: int) -> Callable[[Turn], Call | str]:
         """What this agent's model says."""
@@ -73,7 +86,10 @@ class Story:
         """Each step's name with its trouble, "" for none."""
         for number, step in enumerate(self.steps):
             text = self.answer(number)
-            yield step.name, "not reached" if text is None else step.trouble(text)
+            if number < len(self._troubles):
+                yield step.name, self._troubles[number]
+            else:
+                yield step.name, "not reached" if text is None else step.trouble(text)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -91,6 +107,13 @@ class Story:
         earlier = sum(step.who == who for step in self.steps[:number])
         return self._results[who][earlier] if earlier < len(self._results[who]) else None
 
+    def written(self, name: str, wanted: str) -> Callable[[str], str]:
+        """What is wrong with a file after a call."""
+        path = self.place.workspace / name
+        return lambda text: (
+            "" if path.exists() and wanted in path.read_text() else f"{name} lacks {wanted!r}; it read {short(text)}"
+        )
+
     def approve(self, request: str) -> None:
         """As a person does: look at it, and say yes."""
         for words in ("show", "approve"):
@@ -104,6 +127,8 @@ class Story:
         """Look at the stages that are over, then do what comes before this step."""
         for begun in range(self._begun, number + 1):
             self._begun = begun + 1
+            if begun:
+                self._troubles.append(self.steps[begun - 1].trouble(self.answer(begun - 1) or ""))
             over = 0
             for stage in self.stages:
                 over += len(stage.steps)
@@ -134,23 +159,32 @@ class Story:
             if found != text:
                 yield f"{name} is {found!r}"[:300]
 
-    def _run(self, *words: str, code: int = 0) -> dict[str, Any]:
-        ran = self.place.cli(*words, "--json", approver=self.approver)
+    def _run(self, *words: str, code: int = 0, agent: str = "") -> dict[str, Any]:
+        ran = self.place.cli(*words, "--json", approver="" if agent else self.approver, agent=agent)
         assert ran.code == code, ran
         answer: dict[str, Any] = ran.json
         return answer
 
 
-def structured(text: str) -> dict[str, Any]:
-    """The answer's JSON in what a model reads; {} where there is none."""
-    decoder = json.JSONDecoder()
-    for start, character in enumerate(text):
-        if character != "{":
-            continue
-        try:
-            document, _ = decoder.raw_decode(text, start)
-        except ValueError:
-            continue
-        if isinstance(document, dict) and ("status" in document or "code" in document):
-            return document
-    return {}
+def when(path: Path, words: tuple[str, ...], then: Callable[[], object]) -> None:
+    """Do something as soon as a line of a file holds all these words."""
+
+    def follow() -> None:
+        command = ["tail", "-n", "+1", "-F", str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tail:
+            assert tail.stdout is not None
+            next(line for line in tail.stdout if all(word in line for word in words))
+            tail.kill()
+        then()
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def run(*argv: str, **options: str) -> Call:
+    """A command, with our tool."""
+    return Call("run_command", {"argv": [*argv], **options})
+
+
+def edit(path: str, search: str, replace: str, **options: str) -> Call:
+    """A change of one passage, with our tool."""
+    return Call("edit_file", {"path": path, "changes": [{"search": search, "replace": replace}], **options})

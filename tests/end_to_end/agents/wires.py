@@ -58,27 +58,44 @@ class Wire(Protocol):
         """What a request asks; None where it is no request for an answer of the model."""
         ...
 
+    def finds(self, body: dict[str, Any]) -> Answer | None:
+        """What the model sends to find out our tools' names, where it is not told them."""
+        ...
+
     def calls(self, body: dict[str, Any], tool: Tool, arguments: dict[str, Any], number: int) -> Answer: ...
 
     def says(self, body: dict[str, Any], text: str, number: int) -> Answer: ...
 
 
 class Messages:
-    """Anthropic's: `POST /v1/messages`."""
+    """Anthropic's: `POST /v1/messages`. Where our tools are deferred the model searches for them first."""
+
+    _FIND = "toolu_find"
 
     def turn(self, path: str, body: dict[str, Any]) -> Turn | None:
         if not path.endswith("/messages"):
             return None
-        blocks = [
-            block
-            for message in body.get("messages", ())
-            if isinstance(message["content"], list)
-            for block in message["content"]
-        ]
+        results = [block for block in self._blocks(body) if block.get("type") == "tool_result"]
         return Turn(
             tuple(Tool(tool["name"]) for tool in body.get("tools", ())),
-            tuple(text_of(block.get("content", "")) for block in blocks if block.get("type") == "tool_result"),
+            tuple(text_of(block.get("content", "")) for block in results if block.get("tool_use_id") != self._FIND),
         )
+
+    def finds(self, body: dict[str, Any]) -> Answer | None:
+        names = {tool["name"] for tool in body.get("tools", ())}
+        searched = any(block.get("tool_use_id") == self._FIND for block in self._blocks(body))
+        if searched or "ToolSearch" not in names or any(SERVER in name for name in names):
+            return None
+        wanted = ",".join(f"mcp__{SERVER}__{name}" for name in ("edit_file", "run_command", "await_change"))
+        block = {"type": "tool_use", "id": self._FIND, "name": "ToolSearch", "input": {}}
+        query = json.dumps({"query": f"select:{wanted}", "max_results": 10})
+        return self._answer(body, block, {"type": "input_json_delta", "partial_json": query}, "tool_use", 0)
+
+    @staticmethod
+    def _blocks(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for message in body.get("messages", ()):
+            if isinstance(message["content"], list):
+                yield from message["content"]
 
     def calls(self, body: dict[str, Any], tool: Tool, arguments: dict[str, Any], number: int) -> Answer:
         block = {"type": "tool_use", "id": f"toolu_{number:04}", "name": tool.name, "input": {}}
@@ -123,6 +140,9 @@ class Messages:
 class Completions:
     """OpenAI's older one, spoken by most local servers: `POST /v1/chat/completions`."""
 
+    def finds(self, body: dict[str, Any]) -> Answer | None:
+        return None
+
     def turn(self, path: str, body: dict[str, Any]) -> Turn | None:
         if not path.endswith("/chat/completions"):
             return None
@@ -160,6 +180,9 @@ class Completions:
 class Contents:
     """Gemini's: `POST …:streamGenerateContent` and `…:generateContent`."""
 
+    def finds(self, body: dict[str, Any]) -> Answer | None:
+        return None
+
     def turn(self, path: str, body: dict[str, Any]) -> Turn | None:
         if "enerateContent" not in path:
             return None
@@ -195,17 +218,15 @@ class Responses:
         if not path.endswith("/responses"):
             return None
         items = body.get("input", ())
-        tools = [*body.get("tools", ()), *(tool for item in items for tool in item.get("tools", ()))]
         results = {
             item["call_id"]: text_of(item["output"])
             for item in items
             if item.get("type") in {"function_call_output", "custom_tool_call_output"}
         }
         named = re.findall(r'"(\w+)"', results.pop(self._FIND, ""))
-        return Turn((*self._tools(tools), *map(Tool, named)), tuple(results.values()))
+        return Turn((*self._tools(self._given(body)), *map(Tool, named)), tuple(results.values()))
 
     def finds(self, body: dict[str, Any]) -> Answer | None:
-        """What the model sends to find out our tools' names, where it is not told them."""
         if any(item.get("call_id") == self._FIND for item in body.get("input", ())):
             return None
         if any(tool.get("type") == "tool_search" for tool in body.get("tools", ())):
@@ -243,8 +264,11 @@ class Responses:
                 yield Tool(tool.get("name", tool.get("type", "")))
 
     def _writes_code(self, body: dict[str, Any]) -> bool:
-        given = (tool for item in body.get("input", ()) for tool in item.get("tools", ()))
-        return any(tool.name == "exec" for tool in self._tools(given))
+        return any(tool.name == "exec" for tool in self._tools(self._given(body)))
+
+    @staticmethod
+    def _given(body: dict[str, Any]) -> list[dict[str, Any]]:
+        return [*body.get("tools", ()), *(tool for item in body.get("input", ()) for tool in item.get("tools", ()))]
 
     def _code(self, text: str, call_id: str) -> Answer:
         return self._answer({"type": "custom_tool_call", "call_id": call_id, "name": "exec", "input": text}, 0)
