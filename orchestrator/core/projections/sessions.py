@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -191,10 +191,11 @@ class Sessions(Projection):
     def _applied(self, session: Session | None, recorded: RecordedLike, event: ChangeApplied) -> None:
         seq, provenance = recorded.seq, event.provenance
         if session is not None:
+            previous = {item.path: item.previous for item in event.paths}
             for changed in event.paths:
                 if changed.after is not None:
                     known = session.seen.get(changed.path, NOTHING)
-                    whole = event.fit.on_seen_whole or _moved_whole(session, changed, event.paths)
+                    whole = event.fit.on_seen_whole or _moved_whole(session, changed, previous)
                     session.put(changed.path, known.written(seq, whole=whole))
             paths = tuple(changed.path for changed in event.paths)
             session.changes.append(MadeChange(event.change, seq, provenance.operation, paths, recorded.at))
@@ -281,10 +282,10 @@ class Sessions(Projection):
             del self._viewers[path]
 
 
-def _moved_whole(session: Session, changed: PathChange, paths: tuple[PathChange, ...]) -> bool:
+def _moved_whole(session: Session, changed: PathChange, previous: Mapping[WorkspacePath, int | None]) -> bool:
     """Whether a path holds by a rename what the session had seen whole under the other name."""
     source = changed.moved_from
-    before = next((item.previous for item in paths if item.path == source), None)
+    before = previous.get(source) if source is not None else None
     if not changed.renamed or source is None or before is None:
         return False
     coverage = session.seen.get(source, NOTHING).versions.get(Seq(before))

@@ -215,6 +215,7 @@ class ChangePipeline:
         contents: dict[Digest, Content] = {}
         outlines: dict[Digest, Outline | None] = {}
         spliced: dict[ToSplice, SplicedContent] = {}
+        what = f"an earlier version of {command.paths[0]}"
         while True:
             look = partial(_decided_cheaply, command, facts)
             outcome = await to_thread.run_sync(look) if size_of(facts) > OFF_LOOP_BYTES else look()
@@ -223,7 +224,7 @@ class ChangePipeline:
             if not isinstance(outcome, Need):
                 return outcome
             for digest in outcome.digests:
-                contents[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
+                contents[digest] = await self._s.contents.need(digest, what)
             outlines |= await self._outlines(outcome.outlines)
             spliced |= {wanted: await self._large.made(wanted) for wanted in outcome.spliced}
             facts = {
