@@ -121,7 +121,10 @@ class ChangedMeanwhile(Exception):
 
 
 class AtomicWrite(Protocol):
-    """One change on its way to the disk. Steps are blocking; run them off the loop, in this order."""
+    """One change on its way to the disk. Steps are blocking; run them off the loop, in this order.
+
+    After `release` the next step opens the directories again, and raises ChangedMeanwhile where they are others.
+    """
 
     warnings: tuple[str, ...]
 

@@ -16,7 +16,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import ChangedMeanwhile, DiskChange, FileStat
 from orchestrator.workspace.confine import Confinement, UnexpectedContent, absent, refusal, translated
-from orchestrator.workspace.disk import kind_of, signature_of, stat_of
+from orchestrator.workspace.disk import Identity, identity_of, kind_of, signature_of, stat_of
 from orchestrator.workspace.temporary_file import sync, write_temporary
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -32,10 +32,10 @@ class LocalAtomicWrite:
     def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
         self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
-        self._parent, self._name, self._source = -1, "", -1
+        self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
+        self._directory: Identity | None = None  # the parent's, which has the temporary file
         self._temp = change.temp or ""
         self._exchanges = change.before is not None and change.data is not None
-        self._from = self._to = (-1, "")  # the names that are exchanged; or the old one, and the new one
         self._ours: os.stat_result | None = None  # our own file, as it was when it was verified or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
@@ -60,8 +60,33 @@ class LocalAtomicWrite:
             raise
 
     def _open(self) -> None:
-        self._parent, self._name = self._at.open_parent(self._change.path)
-        self._held.callback(self._disk.close, self._parent)
+        """The directory, or again the same one. Raises ChangedMeanwhile where another one has its name by now."""
+        path = self._change.path
+        parent, name = self._at.open_parent(path)
+        self._held.callback(self._disk.close, parent)
+        with translated(path):
+            identity = identity_of(self._disk.stat(parent))
+        if self._directory not in (None, identity):
+            raise ChangedMeanwhile(path)
+        self._directory, self._parent, self._name = identity, parent, name
+
+    def _reopen(self) -> None:
+        """What `release` closed. Raises ChangedMeanwhile as `_open`, and where nothing has its name."""
+        if self._parent < 0:
+            with absent():
+                self._open()
+        if self._parent < 0:
+            raise ChangedMeanwhile(self._change.path)
+
+    def _can_reopen(self) -> bool:
+        with suppress(ChangedMeanwhile):
+            self._reopen()
+        return self._parent >= 0
+
+    def _open_source(self) -> None:
+        if self._change.moved_from is not None and self._source < 0:
+            self._source, self._source_name = self._at.open_parent(self._change.moved_from)
+            self._held.callback(self._disk.close, self._source)
 
     def _make_parent(self, path: WorkspacePath) -> None:
         with self._at.parent(path) as (above, name), translated(path):
@@ -78,6 +103,7 @@ class LocalAtomicWrite:
     def commit(self) -> FileStat | None:
         change = self._change
         try:
+            self._reopen()
             self._change_names()
             self._sync(self._parent)
             if change.moved_from is not None:
@@ -124,6 +150,17 @@ class LocalAtomicWrite:
 
     # --- the rename -------------------------------------------------------------------
 
+    @property
+    def _from(self) -> Name:
+        """With `_to` the names that are exchanged; or the old one, and the new one."""
+        if self._change.data is not None:
+            return self._parent, self._temp
+        return (self._source, self._source_name) if self._change.moved_from is not None else (self._parent, self._name)
+
+    @property
+    def _to(self) -> Name:
+        return self._parent, self._temp if self._change.after is None else self._name
+
     def _change_names(self) -> None:
         """Create, replace, remove or move, by one rename; what came out of it is verified."""
         change, place, temp = self._change, (self._parent, self._name), (self._parent, self._temp)
@@ -136,13 +173,9 @@ class LocalAtomicWrite:
         if change.moved_from is not None:
             if change.after is None:
                 raise ValueError("a move has content")
-            self._source, name = self._at.open_parent(change.moved_from)
-            self._held.callback(self._disk.close, self._source)
+            self._open_source()
             self._check_place(self._source, change.moved_from)
-            expected, there = change.after, (self._source, name)
-        self._from, self._to = (temp, place) if change.data is not None else (there, place)
-        if change.after is None:
-            self._to = temp
+            expected, there = change.after, (self._source, self._source_name)
         self._recheck(there, expected)
         try:
             verified = self._rename(expected)
@@ -265,6 +298,8 @@ class LocalAtomicWrite:
     def roll_back(self) -> None:
         try:
             self._step("rolling_back")
+            self._reopen()
+            self._open_source()
             self._reverse()
         except ChangedMeanwhile as displaced:
             self._kept = displaced.unexpected
@@ -307,9 +342,7 @@ class LocalAtomicWrite:
 
     def finish(self) -> tuple[bytes, ...]:
         change = self._change
-        if self._in_temp == "theirs":
-            if self._parent < 0:
-                self._open()  # a divergence gave the handles back
+        if self._in_temp == "theirs" and self._can_reopen():
             expected = self._temp_is(change.before)
             found = None if expected else self._temp_content()
             if found is not None and found not in self._kept:
@@ -331,14 +364,18 @@ class LocalAtomicWrite:
     def _give_up(self) -> None:
         """Remove what this change created; what other programs wrote stays."""
         if self._in_temp == "ours":
-            with suppress(OSError):  # a leftover is swept at the next start
-                self._unlink()
+            with suppress(OSError, OrchestratorError):  # a leftover is swept at the next start
+                if self._can_reopen():
+                    self._unlink()
             self._in_temp = "nothing"
         self.release()
-        while self._made:
-            path = self._made.pop()
-            with suppress(OSError, OrchestratorError), self._at.parent(path) as (above, name):
-                self._disk.remove_directory(above, name)
+        made, self._made = self._made, []
+        for path in reversed(made):
+            try:
+                with self._at.parent(path) as (above, name):
+                    self._disk.remove_directory(above, name)
+            except (OSError, OrchestratorError):  # other parts of the change may have something in it still
+                self._made.insert(0, path)
 
     def release(self) -> None:
         self._held.close()

@@ -281,6 +281,19 @@ def test_write(change: DiskChange, after: dict[str, bytes], leftovers: dict[str,
     assert files(world) == after
 
 
+@pytest.mark.parametrize("back", [False, True], ids=["finished", "rolled back"])
+@pytest.mark.parametrize(("change", "after", "_leftovers"), LANDED)
+def test_write_released_between_its_steps(
+    change: DiskChange, after: dict[str, bytes], _leftovers: dict[str, bytes], back: bool, world: World
+) -> None:
+    world.put("f", OLD)
+    write = world.workspace.atomic_write(change)
+    for step in (write.stage, write.commit, write.roll_back if back else write.finish, write.abandon):
+        step()
+        write.release()
+    assert files(world) == ({"f": OLD} if back else after)
+
+
 def test_modes(world: World) -> None:
     world.put("f", OLD, 0o640)
     for change in (replacing("f"), creating("g", mode=0o750)):

@@ -111,12 +111,15 @@ def no_intent_before(patch: Patch) -> type[ForgettingDisk]:
     stage, commit = WriteBatch.stage, WriteBatch.commit
     stats: dict[int, dict[WorkspacePath, FileStat | None]] = {}
 
-    def both(self: WriteBatch) -> None:
-        stage(self)
-        stats[id(self)] = commit(self)
+    async def both(self: WriteBatch) -> None:
+        await stage(self)
+        stats[id(self)] = await commit(self)
+
+    async def committed(self: WriteBatch) -> dict[WorkspacePath, FileStat | None]:
+        return stats.pop(id(self))
 
     patch.setattr(WriteBatch, "stage", both)
-    patch.setattr(WriteBatch, "commit", lambda self: stats.pop(id(self)))
+    patch.setattr(WriteBatch, "commit", committed)
     return ForgettingDisk
 
 

@@ -27,6 +27,9 @@ LEFT_S = 60
 CROWD = 150
 """Descriptors that it may take: fewer than the connections that one agent may have."""
 
+FILES, FEW = 100, 80
+"""Files that are edited, and as many that are made; and descriptors for that."""
+
 STARTED_WITH = (
     "import resource, sys; n = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)); "
     "from orchestrator.daemon import main; sys.exit(main(sys.argv[2:]))"
@@ -95,6 +98,27 @@ async def test_calls_are_refused_and_the_daemon_serves_on(daemon: RunningDaemon)
         assert (await person.journal_verify()).problems == ()
         assert (await person.workspace_check()).differences == ()
         assert (await person.status()).health.state == "ok"
+
+
+async def test_a_change_and_its_undo_of_more_files_than_descriptors(daemon: RunningDaemon) -> None:
+    """Whatever their number, few are open at once."""
+    old = {f"d{number % 7}/old{number:03}.txt": f"{number}\n" for number in range(FILES)}
+    new = [f"new{number % 7}/new{number:03}.txt" for number in range(FILES)]
+    for path, text in old.items():
+        (daemon.workspace / path).parent.mkdir(exist_ok=True)
+        (daemon.workspace / path).write_text(text)
+    edits = (f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{text}+more\n" for path, text in old.items())
+    makes = (f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+new\n" for path in new)
+    async with daemon.client("alice") as files, daemon.client() as person:
+        limit(daemon, FEW)
+        made = await files.apply_patch("".join((*edits, *makes)))
+        assert made.status == "applied"
+        assert {(daemon.workspace / path).read_text() for path in old} == {"more\n"}
+        assert made.change is not None
+        assert (await files.revert(made.change)).status == "applied"
+        assert {path: (daemon.workspace / path).read_text() for path in old} == old
+        assert not any((daemon.workspace / path).parent.exists() for path in new)
+        assert (await person.workspace_check()).differences == ()
 
 
 async def test_callers_wait_until_there_is_one_and_who_is_here_is_served(daemon: RunningDaemon) -> None:

@@ -126,6 +126,40 @@ def test_create_with_its_parents(make: Make, root: Path) -> None:
     assert step.met == [*STEPS, "unlinked"]
 
 
+@pytest.mark.parametrize("change", [replacing("d/f", OLD, NEW), deleting("d/f", OLD)], ids=["replace", "delete"])
+def test_another_directory_has_its_name_after_the_release(
+    workspace: LocalWorkspace, root: Path, change: DiskChange
+) -> None:
+    """What is changed is changed in the directory that was looked at, though the other holds the same."""
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(OLD)
+    writing = workspace.atomic_write(change)
+    writing.stage()
+    writing.release()
+    (root / "d").rename(root / "away")
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(OLD)
+    with pytest.raises(ChangedMeanwhile):
+        writing.commit()
+    writing.abandon()
+    assert (root / "d/f").read_bytes() == (root / "away/f").read_bytes() == OLD
+
+
+def test_it_is_moved_away_before_it_is_rolled_back(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(OLD)
+    writing = workspace.atomic_write(replacing("d/f", OLD, NEW))
+    writing.stage()
+    writing.commit()
+    writing.release()
+    (root / "d").rename(root / "away")
+    with pytest.raises(ChangedMeanwhile):
+        writing.roll_back()
+    assert writing.finish() == ()
+    writing.abandon()
+    assert tree(root) == {"away": None, "away/f": NEW, f"away/{TEMP}": OLD}
+
+
 def test_delete(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     writing = workspace.atomic_write(deleting("f", OLD))

@@ -67,13 +67,15 @@ class Effects:
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
         self._s.check_in_place()
-        batch = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
+        known: set[WorkspacePath] = set()
+        changes = (self._disk_change(plan, change, known) for change in touching(plan.paths))
+        batch = WriteBatch(self._s.workspace, changes)
         intended = self._intended(plan, provenance, leases, batch.changes)
         with anyio.CancelScope(shield=True):
             try:
                 applied = await self._carry_out(plan, intended, origin, batch)
             except WritesStopped:  # nobody finishes the change before the next start
-                await self._s.workspace.off_loop(batch.release)
+                await batch.release()
                 raise
         return applied  # inside the block the type checker sees a scope that may swallow
 
@@ -85,9 +87,9 @@ class Effects:
         try:
             if staged is not None:
                 raise staged
-            stats = await self._s.workspace.off_loop(batch.commit)
+            stats = await batch.commit()
         except RollbackIncomplete as met:
-            await self._s.workspace.off_loop(batch.abandon)
+            await batch.abandon()
             await self._diverged(plan, origin, number, met.displaced)
             self._s.background.start(partial(self._finish, batch, number))
             raise
@@ -97,7 +99,7 @@ class Effects:
             if isinstance(error, WritesStopped):
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
-                await self._s.workspace.off_loop(batch.abandon)
+                await batch.abandon()
                 await self._outcome(plan, ChangeAborted(change=number, cause=_abort_cause(error)), origin)
             raise  # after a sync that failed in `commit`, recovery finds out what is on disk
         self._s.step("written")
@@ -126,7 +128,7 @@ class Effects:
 
         async def stage() -> None:
             try:
-                await self._s.workspace.off_loop(batch.stage)
+                await batch.stage()
             except (OrchestratorError, OSError) as error:
                 failed.append(error)
 
@@ -137,7 +139,7 @@ class Effects:
             except (OrchestratorError, StreamMoved) as error:  # raised inside the group it would come out wrapped
                 refused = error
         if refused is not None:
-            await self._s.workspace.off_loop(batch.abandon)
+            await batch.abandon()
             raise refused
         return recorded[0].seq, failed[0] if failed else None
 
@@ -200,19 +202,19 @@ class Effects:
         """Unlink what was swapped out; bytes that no event explains are kept first."""
         try:
             for _ in range(FINISH_TRIES):
-                left = await self._s.workspace.off_loop(batch.finish)
+                left = await batch.finish()
                 if not left:
                     break
                 for path, contents in left.items():
                     await self._s.journal.append(orphans(path, contents, number))
         finally:  # what could not be unlinked is swept at the next start
-            await self._s.workspace.off_loop(batch.release)
+            await batch.release()
 
     def _intended(
         self, plan: Apply, provenance: Provenance, leases: tuple[Seq, ...], changes: tuple[DiskChange, ...]
     ) -> ChangeIntended:
         temps = {change.path: change.temp for change in changes}
-        made = tuple(dict.fromkeys(parent for change in changes for parent in change.parents))
+        made = tuple(parent for change in changes for parent in change.parents)
         return ChangeIntended(
             provenance=provenance,
             paths=tuple(msgspec.structs.replace(change, temp=temps.get(change.path)) for change in plan.paths),
@@ -221,22 +223,25 @@ class Effects:
             leases=leases,
         )
 
-    def _disk_change(self, plan: Apply, change: PathChange) -> DiskChange:
+    def _disk_change(self, plan: Apply, change: PathChange, known: set[WorkspacePath]) -> DiskChange:
+        """`known`: the directories that are there, or that another path's part makes; those of this one join them."""
         content = plan.content(change)
         temp = None if change.renamed or change.directory else self._temp_name()
         entry = self._s.state.registry.get(change.path)
         return disk_change(
             msgspec.structs.replace(change, temp=temp),
             written_from(self._s.journal, content.data) if content is not None else None,
-            parents=self._missing(ancestors(change.path)) if change.before is None else (),
+            parents=self._missing(ancestors(change.path), known) if change.before is None else (),
             signature=entry.signature if entry is not None and entry.digest == change.before else None,
         )
 
     def _temp_name(self) -> str:
         return f"{TEMP_PREFIX}{self._s.entropy.bytes(8).hex()}{TEMP_SUFFIX}"
 
-    def _missing(self, above: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
-        return tuple(parent for parent in above if self._s.workspace.stat(parent) is None)
+    def _missing(self, above: Iterable[WorkspacePath], known: set[WorkspacePath]) -> tuple[WorkspacePath, ...]:
+        unknown = [parent for parent in above if parent not in known]
+        known.update(unknown)
+        return tuple(parent for parent in unknown if self._s.workspace.stat(parent) is None)
 
     def _unit(
         self, plan: Apply, event: Event, origin: Origin, blobs: NewContents, *, closes: bool = False

@@ -161,15 +161,15 @@ class Recovery:
         )
         batch = WriteBatch(self._s.workspace, (change,))
         try:
-            await self._s.workspace.off_loop(batch.stage)
-            stats = await self._s.workspace.off_loop(batch.commit)
+            await batch.stage()
+            stats = await batch.commit()
         except (ChangedMeanwhile, RollbackIncomplete, PathError, FileBusy):
-            await self._s.workspace.off_loop(batch.abandon)
+            await batch.abandon()
             return None
         else:
-            await self._s.workspace.off_loop(batch.finish)
+            await batch.finish()
         finally:
-            await self._s.workspace.off_loop(batch.release)
+            await batch.release()
         return OnDisk(item.after, stats[item.path])
 
     async def _sync_names(self, item: PathChange) -> None:

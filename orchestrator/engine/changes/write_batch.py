@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+
+import anyio
 
 from orchestrator.core.change import Directories, PathChange
 from orchestrator.core.content import Signature
@@ -19,12 +21,25 @@ class RollbackIncomplete(Exception):
         self.displaced = displaced
 
 
+MANY = 32
+"""Of more paths than this, none is held open from one step to the next: descriptors are few."""
+
+LANES = 8
+"""Threads that many paths share: a file system syncs for all who wait at once."""
+
+Entry = tuple[WorkspacePath, AtomicWrite]
+
+
 class WriteBatch:
-    """The writes of one change, in order. Blocking; run it off the loop."""
+    """The writes of one change: those of a few paths in order, those of many beside one another."""
 
     def __init__(self, workspace: Workspace, changes: Iterable[DiskChange]) -> None:
         self.changes = tuple(changes)
+        self._workspace = workspace
         self._writes = tuple((change.path, workspace.atomic_write(change)) for change in self.changes)
+        self._many = len(self._writes) > MANY
+        self._makers = {change.path for change in self.changes if change.parents}
+        self._moves = {change.path for change in self.changes if change.moved_from is not None}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -32,60 +47,122 @@ class WriteBatch:
             return self._writes[0][1].warnings
         return tuple(f"{path}: {warning}" for path, write in self._writes for warning in write.warnings)
 
-    def stage(self) -> None:
+    async def stage(self) -> None:
         """Every temporary file, written and synced. Raises as `AtomicWrite.stage`; nothing is left behind then."""
-        try:
-            for _, write in self._writes:
-                write.stage()
-        except Exception:
-            self.abandon()
-            raise
+        # Who makes a directory goes before all who write to it; `abandon` removes it after them.
+        raised = await self._each(self._writes, lambda path, write: write.stage(), in_order=self._makers)
+        if raised:
+            await self.abandon()
+            raise raised[0]
 
-    def commit(self) -> dict[WorkspacePath, FileStat | None]:
+    async def commit(self) -> dict[WorkspacePath, FileStat | None]:
         """Each path's stat afterwards.
 
         Raises as `AtomicWrite.commit`; then none of the paths is changed, save after WritesStopped
         (recovery finds out) and RollbackIncomplete (these paths hold another program's content).
         """
         stats: dict[WorkspacePath, FileStat | None] = {}
-        committed: list[AtomicWrite] = []
-        try:
-            for path, write in self._writes:
-                stats[path] = write.commit()
-                committed.append(write)
-        except WritesStopped:
-            raise
-        except (ChangedMeanwhile, OrchestratorError, OSError) as error:
-            first = (error,) if isinstance(error, ChangedMeanwhile) and error.diverged else ()
-            if left := (*first, *self._roll_back(committed)):
-                raise RollbackIncomplete(left) from error
-            raise
-        return stats
+        committed: list[Entry] = []
 
-    @staticmethod
-    def _roll_back(committed: list[AtomicWrite]) -> list[ChangedMeanwhile]:
+        def commit(path: WorkspacePath, write: AtomicWrite) -> None:
+            stats[path] = write.commit()
+            committed.append((path, write))
+
+        raised = await self._each(self._writes, commit, in_order=self._moves)
+        if not raised:
+            return stats
+        stopped = [error for error in raised if isinstance(error, WritesStopped)]
+        if stopped:
+            raise stopped[0]
+        diverged = [error for error in raised if isinstance(error, ChangedMeanwhile) and error.diverged]
+        if left := (*diverged, *await self._roll_back(committed)):
+            raise RollbackIncomplete(left) from raised[0]
+        raise raised[0]
+
+    async def _roll_back(self, committed: Sequence[Entry]) -> list[ChangedMeanwhile]:
         """In the opposite order; the result is those that stay, because another program wrote there since."""
-        left = []
-        for write in reversed(committed):
+        left: list[ChangedMeanwhile] = []
+
+        def roll_back(path: WorkspacePath, write: AtomicWrite) -> None:
             try:
                 write.roll_back()
             except ChangedMeanwhile as displaced:
                 left.append(displaced)
+
+        if raised := await self._each(committed[::-1], roll_back, in_order=self._moves):
+            raise raised[0]
         return left
 
-    def finish(self) -> dict[WorkspacePath, tuple[bytes, ...]]:
+    async def finish(self) -> dict[WorkspacePath, tuple[bytes, ...]]:
         """Unlink what was swapped out, except contents that must be kept first; call it again when they are."""
-        return {path: left for path, write in self._writes if (left := write.finish())}
+        left: dict[WorkspacePath, tuple[bytes, ...]] = {}
 
-    def abandon(self) -> None:
+        def finish(path: WorkspacePath, write: AtomicWrite) -> None:
+            if contents := write.finish():
+                left[path] = contents
+
+        if raised := await self._each(self._writes, finish):
+            raise raised[0]
+        return left
+
+    async def abandon(self) -> None:
         """Remove what was staged and will not be committed. Safe at any point, twice too."""
-        for _, write in reversed(self._writes):
-            write.abandon()
 
-    def release(self) -> None:
+        def abandon() -> None:
+            for _, write in reversed(self._writes):
+                write.abandon()
+
+        await self._workspace.off_loop(abandon)
+
+    async def release(self) -> None:
         """Close every handle; what is on disk stays, for recovery to find out."""
-        for _, write in self._writes:
-            write.release()
+
+        def release() -> None:
+            for _, write in self._writes:
+                write.release()
+
+        await self._workspace.off_loop(release)
+
+    async def _each(
+        self,
+        entries: Sequence[Entry],
+        work: Callable[[WorkspacePath, AtomicWrite], None],
+        *,
+        in_order: Set[WorkspacePath] = frozenset(),
+    ) -> list[Exception]:
+        """Do it for each; what was raised. Once something was, no other is begun.
+
+        Of many, those `in_order` go first, and the others beside one another.
+        """
+        if not self._many:
+            return await self._in_lanes(1, entries, work)
+        first, others = ([entry for entry in entries if (entry[0] in in_order) is first] for first in (True, False))
+        return await self._in_lanes(1, first, work) or await self._in_lanes(LANES, others, work)
+
+    async def _in_lanes(
+        self, lanes: int, entries: Sequence[Entry], work: Callable[[WorkspacePath, AtomicWrite], None]
+    ) -> list[Exception]:
+        raised: list[Exception] = []
+        left = iter(entries)
+
+        def lane() -> None:
+            for path, write in left:
+                try:
+                    work(path, write)
+                except (ChangedMeanwhile, OrchestratorError, OSError) as error:
+                    raised.append(error)
+                if self._many:
+                    write.release()
+                if raised:
+                    return
+
+        if lanes == 1:
+            await self._workspace.off_loop(lane)
+            return raised
+        async with anyio.create_task_group() as group:
+            for _ in range(lanes):
+                group.start_soon(self._workspace.off_loop, lane)
+        return raised
 
 
 def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
