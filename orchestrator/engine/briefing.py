@@ -28,6 +28,9 @@ T = TypeVar("T")
 SHARE = 4
 """One part in so many of what is left goes to a list at most; documents get the rest."""
 
+MOST_FOLDERS = 1000
+"""That are looked at: no answer holds as many."""
+
 MOST_DOCUMENTS, MOST_OTHERS, MOST_LEASES, MOST_CHANGED = 6, 20, 20, 3
 LEAST_TOKENS = 60
 """Of a document; where there is less, it is named only."""
@@ -143,8 +146,10 @@ class Briefer:
 
 def _folders(tree: FileTree, left: _Left) -> tuple[b.FolderFiles, ...]:
     """By path, each below the one that it is in."""
-    rows = [b.FolderFiles(path=path, files=files) for path, files in tree.folders.items()]
-    shown = left.part(rows, b.folder_row, "folders", "list_files(recursive=true)")
+    first = islice(tree.folders.items(), MOST_FOLDERS)
+    rows = [b.FolderFiles(path=path, files=files) for path, files in first]
+    more = len(tree.folders) - len(rows)
+    shown = left.part(rows, b.folder_row, "folders", "list_files(recursive=true)", more=more)
     return tuple(sorted(shown, key=lambda folder: folder.path.split("/")))
 
 
@@ -156,8 +161,8 @@ class _Left:
         self._budget = Budget.of(tokens, room.bytes // 2 if room.typed else room.bytes, room.lines)
         self.left_out: list[b.LeftOut] = []
 
-    def part(self, items: Sequence[T], row: Callable[[T], str], what: str, way: str) -> tuple[T, ...]:
-        """The first items of a list, as far as its share goes."""
+    def part(self, items: Sequence[T], row: Callable[[T], str], what: str, way: str, *, more: int = 0) -> tuple[T, ...]:
+        """The first items of a list, as far as its share goes; there are so many `more`."""
         left = self._budget
         own = Budget(left.weight // SHARE, left.bytes // SHARE, left.lines // SHARE)
         whole, kept = msgspec.structs.replace(own), list[T]()
@@ -168,8 +173,8 @@ class _Left:
         left.weight -= whole.weight - own.weight
         left.bytes -= whole.bytes - own.bytes
         left.lines -= whole.lines - own.lines
-        if len(kept) < len(items):
-            self.out(f"{len(items) - len(kept)} {what}", way)
+        if len(kept) < len(items) + more:
+            self.out(f"{len(items) + more - len(kept)} {what}", way)
         return tuple(kept)
 
     def share(self, documents: int, name: str) -> tuple[int, AnswerSpace]:
