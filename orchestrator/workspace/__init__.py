@@ -8,5 +8,6 @@ change_threads, landlock     what the kernel too keeps changes and workers from
 watcher, notifier, ignore   what changes, and what is left out
 workers, worker_process, local_parser    parsing and costly work in processes
 scratch_check               a policy's check command
-confined_command, command_launcher, scratch_tree    commands that agents run, and copies of the tree for them
+confined_command, fork_server, command_launcher    commands that agents run
+scratch_tree                copies of the tree for them
 """

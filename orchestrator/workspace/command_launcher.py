@@ -1,10 +1,12 @@
-"""Starts one command, confined, below a subreaper: `python -I -S command_launcher.py PARENT STATUS_FD`.
+"""Starts commands, each confined and below a subreaper of its own: `python -I -S command_launcher.py`.
 
-What to start comes by standard input, marshalled: its TMPDIR, and the parameters of `_become`. STATUS_FD is closed
-once the command runs; where it does not, an error number and a text go there first. Only the command is confined:
-this process stays outside, so that the command can't signal or trace it, ends all that the command started, and
-removes its TMPDIR. Standard library only but for two modules of ours, found by this file's own path: nothing of the
-workspace or the environment is imported.
+Standard input is a socket. For each byte that comes, with two descriptors, it forks a launcher: one is the launcher's
+socket, by which what to start comes, marshalled (its TMPDIR, what is mounted, and the parameters of `_become`); the
+other takes the command's output. The launcher answers with REPLY once the command runs, or can't; with one byte, the
+exit code, once nothing of it is left; and ends when its socket is closed. Only the command is confined: its launcher
+stays outside, so that the command can't signal or trace it, ends all that the command started, and removes its TMPDIR.
+Standard library only but for modules of ours, found by this file's own path: nothing of the workspace or the
+environment is imported.
 """
 
 # Neither pathlib nor typing: each would take as long to import as all the others.
@@ -15,8 +17,11 @@ import marshal
 import os
 import resource
 import signal
+import socket
+import struct
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -28,24 +33,56 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
-def main(parent: int, status: int) -> int:
-    """The command's exit code, as the subreaper's."""
-    os.set_inheritable(status, False)
-    temporary, mounts, start = marshal.load(sys.stdin.buffer)
-    try:
-        return subreaper.supervise(parent, lambda: _started(mounts, start, status))
-    finally:
-        if temporary is not None:
-            remove(temporary)
+REPLY = struct.Struct("ii")
+"""The launcher's process, and why the command can't be started: an error number, or 0."""
 
 
-def _started(mounts: namespaces.Mounts | None, start: Mapping[str, Any], status: int) -> int:
+def main() -> None:
+    """Until nobody can ask any more."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what becomes of a launcher its own socket says
+    requests, server = socket.socket(fileno=0), os.getpid()
+    while handles := socket.recv_fds(requests, 1, 2)[1]:
+        child = -1
+        with suppress(OSError):  # too many processes: who asked finds the socket closed
+            child = os.fork()
+        if child == 0:
+            try:
+                _launch(server, *handles)
+            finally:
+                os._exit(subreaper.NOT_STARTED)
+        for handle in handles:
+            os.close(handle)
+
+
+def _launch(server: int, control: int, output: int) -> None:
+    """One command, from its start to its end."""
+    os.setsid()
+    os.set_inheritable(control, False)
+    for handle, number in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (output, 2)):
+        os.dup2(handle, number)
+    os.close(output)
+    with socket.socket(fileno=control) as asked:
+        with asked.makefile("rb") as message:
+            temporary, mounts, start = marshal.load(message)
+        try:
+            code = subreaper.supervise(server, lambda: _started(mounts, start, asked))
+        finally:
+            if temporary is not None:
+                remove(temporary)
+        os.closerange(1, 3)  # so that its output ends
+        with suppress(ConnectionError):
+            asked.send(bytes((code,)))
+            asked.recv(1)
+
+
+def _started(mounts: namespaces.Mounts | None, start: Mapping[str, Any], asked: socket.socket) -> int:
     """The process of the command; or of one that has said why there is none, and ends."""
+    read, status = os.pipe()
     child = os.fork()
     if child == 0:
         code = subreaper.NOT_STARTED
         try:
+            asked.close()
             os.setsid()
             if mounts is None:
                 _become(**start)
@@ -53,10 +90,13 @@ def _started(mounts: namespaces.Mounts | None, start: Mapping[str, Any], status:
                 size, network = start["file_bytes"], start["landlock"][2]
                 code = namespaces.run(mounts, size, network=network, status=status, become=lambda: _become(**start))
         except OSError as error:
-            os.write(status, f"{error.errno} {error.strerror}".encode())
+            os.write(status, b"%d" % (error.errno or 0))
         finally:
             os._exit(code)
     os.close(status)
+    with open(read, "rb") as file:
+        why = file.read()
+    asked.send(REPLY.pack(os.getpid(), int(why or 0)))
     return child
 
 
@@ -70,7 +110,6 @@ def _become(
     landlock: tuple[list[str], list[str] | None, bool] | None,
 ) -> None:
     """The command itself; `landlock`: what it may write, what it may read, whether it may use the network."""
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(cwd)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, file_bytes)
@@ -120,4 +159,4 @@ def remove(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    main()

@@ -67,7 +67,7 @@ def _in_child(work: Callable[[], int], status: int) -> int:
         try:
             code = work()
         except OSError as error:
-            os.write(status, f"{error.errno} {error.strerror}".encode())
+            os.write(status, b"%d" % (error.errno or 0))
         finally:
             os._exit(code)
     os.close(status)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -190,6 +191,43 @@ async def test_who_ignores_to_be_asked_is_ended(ground: Ground, runner: Confined
         await command.end()
         assert await command.wait() < 0
         assert [piece async for piece in output] == []
+
+
+async def test_what_starts_them_was_ended(ground: Ground, runner: ConfinedCommands) -> None:
+    """What runs ends with it; the next command has a new one."""
+    command = await runner.start(ground.spec("sh", "-c", "setsid sleep 600 & echo ready; wait"))
+    output = command.output()
+    with anyio.fail_after(PATIENCE_S):
+        assert await anext(output) == b"ready\n"
+        os.kill(int(Path(f"/proc/{command.pid}/stat").read_text().split()[3]), signal.SIGKILL)
+        assert await command.wait() == -signal.SIGTERM
+        assert [piece async for piece in output] == []
+        await command.end()
+        assert await ended(await runner.start(ground.spec("echo", "again"))) == (0, "again\n")
+
+
+async def test_its_launcher_was_ended(ground: Ground, runner: ConfinedCommands) -> None:
+    command = await runner.start(ground.spec("sh", "-c", "sleep 600"))
+    assert runner.holds(command.pid)
+    with anyio.fail_after(PATIENCE_S):
+        os.kill(command.pid, signal.SIGKILL)
+        assert await command.wait() == -signal.SIGKILL
+        await command.end()
+    assert not runner.holds(command.pid)
+
+
+async def test_descriptors(ground: Ground, runner: ConfinedCommands) -> None:
+    """A command is given none but the first three; none is left open here."""
+    text = "print(sorted(int(name) for name in os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))"
+    assert await python(runner, ground.spec(*program(text))) == "[0, 1, 2] 4"  # and that of the listing
+    (ground.work / "file").chmod(0o755)  # which the kernel does not start
+    before = set(os.listdir("/proc/self/fd"))
+    for argv in ("true", "./file", "no-such-program"):
+        with suppress(OSError):
+            await ended(await runner.start(ground.spec(argv)))
+    unread = await runner.start(ground.spec("echo", "nobody reads this"))
+    await unread.end()
+    assert set(os.listdir("/proc/self/fd")) == before
 
 
 def test_it_ends_with_the_daemon(ground: Ground, confinement: Confinement) -> None:
