@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import tempfile
+import tomllib
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +23,11 @@ from orchestrator.core.errors import OperatorError, escaped
 Form = Literal["json", "toml", "text"]
 Document = MutableMapping[str, Any]
 
-MOST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = {"json": 4 * 1024 * 1024, "toml": 128 * 1024, "text": 4 * 1024 * 1024}
+"""What keeps the form of TOML takes about a second for 128 KiB."""
+
 _ABSENT = object()
+_LINE_END = re.compile(r"(?<!\r)\n")
 _INDENT = re.compile(r"^[{\[]\s*?\n([ \t]+)", re.MULTILINE)
 
 
@@ -54,8 +58,9 @@ def read(file: ClientFile) -> str | None:
             raise SettingsRefused(file.path, "is no regular file", file)
         if not found.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
             raise SettingsRefused(file.path, "is read-only", file)
-        if found.st_size > MOST_BYTES:
-            raise SettingsRefused(file.path, f"has {found.st_size} bytes", file)
+        if found.st_size > MOST_BYTES[file.form]:
+            most = f"{found.st_size} bytes, and at most {MOST_BYTES[file.form]} are merged into"
+            raise SettingsRefused(file.path, f"has {most}", file)
         return path.read_bytes().decode()
     except FileNotFoundError:
         return None
@@ -66,23 +71,31 @@ def read(file: ClientFile) -> str | None:
 
 
 def parse(text: str | None, form: Form) -> Document:
-    """The document that a text holds, in a form that keeps comments where the format has them. Raises ValueError."""
-    if form == "toml":
-        import tomlkit
-        from tomlkit.exceptions import TOMLKitError
-
-        try:
-            return tomlkit.parse(text or "")
-        except TOMLKitError as error:
-            raise ValueError(str(error)) from error
+    """The document that a text holds. Raises ValueError."""
     if form == "text":
         return {} if text is None else {"text": text}
     if not (text or "").strip():
         return {}
-    found = json.loads(text or "", object_pairs_hook=_once)
+    try:
+        found = tomllib.loads(text or "") if form == "toml" else json.loads(text or "", object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("it holds no JSON object: line 1")  # noqa: TRY004  # the text is wrong, not the call
     return found
+
+
+def editable(text: str | None, form: Form) -> Document:
+    """The same in a form that keeps comments where the format has them. Raises ValueError."""
+    if form != "toml":
+        return parse(text, form)
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(text or "")
+    except TOMLKitError as error:
+        raise ValueError(str(error)) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -126,20 +139,24 @@ def _plain(value: Any) -> Any:
 def merged(text: str | None, file: ClientFile) -> str | None:
     """The text with the settings in it; the same text where it says all of them. Raises SettingsRefused."""
     try:
-        document, expected = parse(text, file.form), parse(text, file.form)
+        expected = parse(text, file.form)
     except ValueError as error:
         raise SettingsRefused(file.path, f"can't be read as {file.form.upper()}: {_place(error)}", file) from error
-    if all(holds(document, setting) for setting in file.settings):
+    if all(holds(expected, setting) for setting in file.settings):
         return text
     for setting in file.settings:
-        _check(document, setting, file)
-        for each in (document, expected):
-            _put(each, setting)
-    new = _written(document, text, file.form)
-    if _plain(parse(new, file.form)) != _plain(expected) or not all(
-        holds(parse(new, file.form), setting) for setting in file.settings
-    ):
-        raise SettingsRefused(file.path, "could not be kept whole", file)
+        _check(expected, setting, file)
+        _put(expected, setting)
+    try:
+        document = editable(text, file.form)
+        for setting in file.settings:
+            _put(document, setting)
+        new = _written(document, text, file.form)
+        whole = parse(new, file.form) == expected and new.encode()
+    except (ValueError, RecursionError):
+        whole = False
+    if not whole:
+        raise SettingsRefused(file.path, "can't be merged into without changing what else it says", file)
     return new
 
 
@@ -170,20 +187,34 @@ def _put(document: Document, setting: Setting) -> None:
         for item in setting.value:
             if item not in there:
                 there.append(item)
+    elif isinstance(setting.value, dict) and _in_line(document):
+        document[last] = _table(document, below=False)
+        document[last].update(setting.value)
     else:
         document[last] = setting.value
 
 
 def _table(document: Document, *, below: bool) -> Any:
-    """A new table; in TOML without a header of its own where it will hold only tables."""
+    """A new table; in TOML without a header of its own where it will hold only tables, or is in a line."""
     if type(document) is dict:
         return {}
     import tomlkit
 
-    return tomlkit.table(is_super_table=below)
+    return tomlkit.inline_table() if _in_line(document) else tomlkit.table(is_super_table=below)
+
+
+def _in_line(document: Document) -> bool:
+    """Whether it is a table of TOML that is written as a value, in one line."""
+    return type(document).__name__ == "InlineTable"
 
 
 def _written(document: Document, text: str | None, form: Form) -> str:
+    written = _serialised(document, text, form)
+    ends = text is not None and 0 < text.count("\n") == text.count("\r\n")
+    return _LINE_END.sub("\r\n", written) if ends else written
+
+
+def _serialised(document: Document, text: str | None, form: Form) -> str:
     if form == "toml":
         import tomlkit
 
@@ -198,7 +229,7 @@ def _written(document: Document, text: str | None, form: Form) -> str:
 def _place(error: ValueError) -> str:
     """What is wrong, with its line; comments are named, since some clients take them in JSON."""
     if isinstance(error, json.JSONDecodeError):
-        line = error.doc.splitlines()[error.lineno - 1].strip() if error.doc.strip() else ""
+        line = "".join(error.doc.split("\n")[error.lineno - 1 : error.lineno]).strip()
         comment = " (comments would be lost)" if line.startswith(("//", "/*")) or " //" in line else ""
         return f"line {error.lineno}, column {error.colno}: {error.msg}{comment}"
     return str(error)
@@ -214,14 +245,14 @@ def restored(now: str | None, before: str | None, file: ClientFile) -> tuple[str
     """
     if now is None:
         return None, ()
-    try:
-        document, former = parse(now, file.form), parse(before, file.form)
-    except ValueError as error:
-        raise SettingsRefused(file.path, f"can't be read as {file.form.upper()}: {_place(error)}") from error
     if now == merged(before, file):
         return before, ()
+    try:
+        document, former = editable(now, file.form), editable(before, file.form)
+    except ValueError as error:
+        raise SettingsRefused(file.path, f"can't be read as {file.form.upper()}: {_place(error)}") from error
     changed = tuple(setting.name for setting in file.settings if not _taken_back(document, former, setting))
-    if _plain(document) == _plain(parse(now, file.form)):
+    if _plain(document) == parse(now, file.form):
         return now, changed
     if before is None and not document:
         return None, changed

@@ -119,6 +119,7 @@ def test_what_never_came_into_the_file_is_not_taken_out(file: ClientFile) -> Non
     "text",
     [
         pytest.param("{", id="not ended"),
+        pytest.param('{"a":\n', id="not ended, with its line"),
         pytest.param("[broken\n", id="neither form"),
         pytest.param('{\n  // a comment\n  "a": 1\n}\n', id="comments"),
     ],
@@ -143,6 +144,43 @@ def test_foreign_documents(text: str, why: str) -> None:
     (file, _) = TEMPLATES["gemini"].files(TO)
     with pytest.raises(SettingsRefused, match=why):
         merged(text, file)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param('{"a": %s}' % ("[" * 20_000 + "]" * 20_000), "nested too deeply", id="too deep to read"),
+        pytest.param('{"a": "\\ud800"}', "without changing what else it says", id="no text"),
+        pytest.param('mcp_servers.other.command = "x"\n', "without changing what else it says", id="dotted keys"),
+        pytest.param("a = %s\n" % ("[" * 20_000 + "]" * 20_000), "nested too deeply", id="TOML too deep to read"),
+    ],
+)
+def test_what_can_not_be_written_is_refused(text: str, why: str) -> None:
+    (file, *_) = TEMPLATES["gemini" if text.startswith("{") else "codex"].files(TO)
+    with pytest.raises(SettingsRefused, match=why) as refused:
+        merged(text, file)
+    assert refused.value.shown == merged(None, file)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_tables_in_one_line(number: int) -> None:
+    file = TEMPLATES["codex"].files(TO)[number]
+    before = (
+        'features = {web_search = true}  # mine\nmcp_servers = {o = {command = "x"}}\nprojects = {"/x" = {a = 1}}\n'
+    )
+    text = merged(before, file)
+    assert all(settings_file.holds(data(text, file), setting) for setting in file.settings)
+    assert "  # mine" in (text or "")
+    after, kept = restored(f"{text}\n[later]\nx = 1\n", before, file)
+    assert (data(after, file), kept) == (data(before, file) | {"later": {"x": 1}}, ())
+
+
+@EVERY_FILE
+def test_line_ends_stay(file: ClientFile) -> None:
+    before = of_a_person(file).replace("\n", "\r\n")
+    text = merged(before, file) or ""
+    assert (text.count("\r\n"), text != before) == (text.count("\n"), True)
+    assert data(text, file) == data(merged(of_a_person(file), file), file)
 
 
 def test_what_somebody_decided_is_not_replaced() -> None:
@@ -193,6 +231,13 @@ def test_a_file_that_changed_meanwhile(one: ClientFile) -> None:
     with pytest.raises(SettingsRefused, match="was changed while"):
         settings_file.write(one, None, '{"a": 1}')
     assert Path(one.path).read_text() == "{}"
+
+
+def test_a_file_that_would_take_long(tmp_path: Path) -> None:
+    file = ClientFile(str(tmp_path / "config.toml"), "toml", (Setting(("a",), 1),), "")
+    Path(file.path).write_text("x = 1\n" + "# \n" * 50_000)
+    with pytest.raises(SettingsRefused, match="at most 131072 are merged into"):
+        settings_file.read(file)
 
 
 def test_files_that_are_not_ours_to_write(one: ClientFile, tmp_path: Path) -> None:
