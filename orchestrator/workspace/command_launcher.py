@@ -87,8 +87,14 @@ def _started(mounts: namespaces.Mounts | None, start: Mapping[str, Any], asked: 
             if mounts is None:
                 _become(**start)
             else:
-                size, network = start["file_bytes"], start["landlock"][2]
-                code = namespaces.run(mounts, size, network=network, status=status, become=lambda: _become(**start))
+                code = namespaces.run(
+                    mounts,
+                    start["file_bytes"],
+                    processes=start["processes"],
+                    network=start["landlock"][2],
+                    status=status,
+                    become=lambda: _become(**start),
+                )
         except OSError as error:
             os.write(status, b"%d" % (error.errno or 0))
         finally:

@@ -15,7 +15,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.ports.commands import CommandSpec
-from orchestrator.workspace import command_launcher
+from orchestrator.workspace import command_launcher, namespaces
 from orchestrator.workspace.command_confinement import CommandConfinement, Confinement, Prepared
 from orchestrator.workspace.fork_server import ForkServer, LaunchedProcess
 
@@ -49,7 +49,7 @@ class ConfinedCommands:
             spec = await to_thread.run_sync(_with_caches, spec, f"{self._caches}/{spec.cache}")
         prepared = await to_thread.run_sync(partial(self._confine.prepare, spec))
         not_kept = [*prepared.not_kept]
-        if os.getuid() == 0:
+        if os.getuid() == 0 and not (self._confinement.by == "namespaces" and namespaces.bounds_processes()):
             not_kept.append("any number of processes, as root has no limit")
         confined_by = self.health + (f"; not kept from it: {', '.join(not_kept)}" if not_kept else "")
         try:

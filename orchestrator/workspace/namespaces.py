@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
@@ -27,6 +28,9 @@ _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "f
 
 NOT_STARTED = 127
 
+_RESERVED = 300
+"""Numbers of processes that the kernel does not give out again."""
+
 Mounts = Sequence[tuple[str, str]]
 """In order, what comes where. empty: a folder with nothing in it. private: one to write to. read, write: what is there
 already, read-only or not, also where a folder above was covered. hidden: a file that can't be read."""
@@ -34,10 +38,19 @@ already, read-only or not, also where a folder above was covered. hidden: a file
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def run(mounts: Mounts, private_bytes: int, *, network: bool, status: int, become: Callable[[], object]) -> int:
+def bounds_processes() -> bool:
+    """Whether a namespace has a bound of its own for its processes: before Linux 6.14 it is the whole machine's."""
+    numbers = os.uname().release.split(".")
+    return numbers[0].isdigit() and numbers[1].isdigit() and (int(numbers[0]), int(numbers[1])) >= (6, 14)
+
+
+def run(
+    mounts: Mounts, private_bytes: int, *, processes: int, network: bool, status: int, become: Callable[[], object]
+) -> int:
     """The exit code of a command that runs in namespaces of its own, as the first of its session's processes.
 
     Whatever it started ends with it: with the first process of their namespace the kernel ends all the others.
+    There are so many `processes` in it at once, threads counted, where `bounds_processes`.
     `status` is closed here once it runs. Raises OSError before that.
     """
     _die_with_parent()
@@ -47,17 +60,21 @@ def run(mounts: Mounts, private_bytes: int, *, network: bool, status: int, becom
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # pathlib takes long to import
             file.write(text)
-    return _in_child(lambda: _first(mounts, private_bytes, network, status, become), status)
+
+    def first() -> int:
+        """Process 1: it inherits what the command leaves behind."""
+        _die_with_parent()
+        _mount_all(mounts, private_bytes, processes)
+        if not network:
+            _start_loopback()
+        return _in_child(lambda: NOT_STARTED if become() else 0, status)
+
+    return _in_child(first, status)
 
 
-def _first(mounts: Mounts, private_bytes: int, network: bool, status: int, become: Callable[[], object]) -> int:
-    """Process 1: it inherits what the command leaves behind."""
-    _die_with_parent()
-    _mount_all(mounts, private_bytes)
-    if not network:
-        with socket.socket() as any_socket:
-            fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
-    return _in_child(lambda: NOT_STARTED if become() else 0, status)
+def _start_loopback() -> None:
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
 
 
 def _in_child(work: Callable[[], int], status: int) -> int:
@@ -78,12 +95,22 @@ def _in_child(work: Callable[[], int], status: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _mount_all(mounts: Mounts, private_bytes: int) -> None:
+def _limit_processes(most: int) -> None:
+    """By the numbers there are for them: also root's, whom no other limit binds. /proc is the namespace's own."""
+    with open("/proc/sys/kernel/pid_max", "w", encoding="ascii") as file:
+        file.write(str(_RESERVED + 1 + most))
+    with suppress(OSError), open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+        file.write(str(_RESERVED))  # else those below are used once, for so many more
+
+
+def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
     _set_attributes("/", propagation=_PRIVATE)
     places = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for kind, path in mounts if kind in ("read", "write")}
     null = os.open(os.devnull, os.O_PATH | os.O_CLOEXEC)
     devices = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in DEVICES}
     _mount("proc", "/proc", "proc", _NO_SUID | _NO_DEVICES)
+    if bounds_processes():
+        _limit_processes(processes)
     _mount_devices(devices)
     _set_attributes("/", add=_READ_ONLY)
     for name in ("shm", "pts"):
@@ -156,4 +183,4 @@ def _call(name: str, *arguments: object) -> None:
 
 if __name__ == "__main__":  # do they work here?
     tried = (("private", "/tmp"), ("empty", "/run"))
-    os._exit(run(tried, 4096, network=False, status=2, become=lambda: None))
+    os._exit(run(tried, 4096, processes=16, network=False, status=2, become=lambda: None))

@@ -17,12 +17,16 @@ from tests.daemon.test_undo import agrees
 
 pytestmark = pytest.mark.anyio
 
-POLICY = """
+PROCESSES = 40
+PYTHON = os.path.realpath(sys.executable)
+
+POLICY = f"""
 name = "ours"
 extends = "default"
 
 [commands]
 output_bytes = 8192
+processes = {PROCESSES}
 
 [[rule]]
 name = "known"
@@ -255,6 +259,29 @@ async def test_a_flood_of_output_ends_with_its_time(daemon: RunningDaemon) -> No
         assert stopped.output.endswith("y\n")
 
 
+async def test_a_fork_bomb_is_bounded_and_goes_with_its_command(daemon: RunningDaemon) -> None:
+    """Each of its processes forks for as long as it can, then waits to do it again; others work on meanwhile."""
+    unlike = f"8{os.getpid()}"  # in /proc it tells this bomb from all else
+    bomb = (
+        f"import os, time  # {unlike}\n"
+        "while True:\n try: os.fork()\n except OSError: os.write(1, b'full\\n'); time.sleep(0.2)\n"
+    )
+    async with daemon.client("claude") as claude, daemon.client("bob") as bob:
+        bound = await shell(claude, "true")
+        if "any number of processes" in bound.confined_by:
+            pytest.skip(f"nothing bounds the processes of a command here: {bound.confined_by}")
+        begun = await claude.run_command(["sh", "-c", f"exec '{PYTHON}' -c \"{bomb}\""], background=True)
+        assert begun.command is not None
+        while (await claude.command_output(begun.command)).output_bytes < 3 * PROCESSES * len("full\n"):
+            pass
+        edited = await bob.edit_file("a.txt", [Replacement(search="one", replace="ONE")])
+        assert edited.status == "applied"
+        assert PROCESSES - 2 <= len(_running(unlike)) <= PROCESSES + 3, "the launcher's own among them"
+        assert (await claude.stop_command(begun.command)).status == "stopped"
+        assert _running(unlike) == []
+    await agrees(daemon)
+
+
 async def test_secrets_in_its_output_are_hidden_from_agents(daemon: RunningDaemon) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     async with daemon.client("claude") as claude, daemon.client() as person:
@@ -294,8 +321,12 @@ async def test_what_it_leaves_behind_ends_with_it(daemon: RunningDaemon) -> None
             claude, f"setsid sh -c 'echo x > begun; exec sleep {unlike}' & while [ ! -e begun ]; do :; done"
         )
         assert [item.path for item in answer.changes] == ["begun"]
-        left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if unlike.encode() in _read(path)]
-        assert left == []
+        assert _running(unlike) == []
+
+
+def _running(unlike: str) -> list[Path]:
+    """The processes that have this in their command line."""
+    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if unlike.encode() in _read(path)]
 
 
 def _read(path: Path) -> bytes:
