@@ -205,12 +205,11 @@ class Leases:
             raise await self.refusal(caller, f"a command in the workspace would go across: {names}", outcome)
         return None, f"it went across what others reserved: {names}"
 
-    async def give_back(self, caller: Caller, lease: Seq) -> None:
-        """End what `hold_all` granted, unless its time was over before."""
-        async with self._deciding:
-            if self._s.state.leases.get(lease) is not None:
-                event = LeaseReleased(lease=lease, by=caller.agent)
-                await self._s.notes.append(caller.origin(), (f"lease:{caller.agent}", event))
+    def given_back(self, caller: Caller, lease: Seq | None) -> tuple[tuple[str, LeaseReleased], ...]:
+        """The end of what `hold_all` granted, to be appended; nothing if its time was over before."""
+        if lease is None or self._s.state.leases.get(lease) is None:
+            return ()
+        return ((f"lease:{caller.agent}", LeaseReleased(lease=lease, by=caller.agent)),)
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:
         number = parse_seq(params.lease, parameter="lease")

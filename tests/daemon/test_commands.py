@@ -75,6 +75,19 @@ async def test_what_it_changes_is_its_agents_and_one_act(daemon: RunningDaemon) 
     await agrees(daemon)
 
 
+async def test_its_lease_ends_with_it(daemon: RunningDaemon) -> None:
+    """In one append, which costs one sync of the disk; also where there was nothing to start."""
+    async with daemon.client("claude") as claude, daemon.client() as person:
+        await shell(claude, "true")
+        with pytest.raises(RemoteError):
+            await claude.run_command(["no-such-program"])
+        ends = (await person.journal_query(kind="command_ended")).entries
+        released = (await person.journal_query(kind="lease_released")).entries
+        assert [item.cause for item in released] == [item.cause for item in ends]
+        assert [int(item.seq[1:]) for item in released] == [int(item.seq[1:]) + 1 for item in ends]
+        assert (await person.session_status()).leases == ()
+
+
 async def test_a_rollback_of_an_agent_takes_its_commands_back(daemon: RunningDaemon) -> None:
     async with daemon.client("claude") as claude:
         await claude.edit_file("a.txt", [Replacement(search="one", replace="ONE")])

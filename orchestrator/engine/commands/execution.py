@@ -57,6 +57,7 @@ class Execution:
         self.caller, self.line, self.timeout_s = caller, line, timeout_s
         self.output = KeptOutput(most_output)
         self.started = self.ended = Seq(0)
+        self.lease: Seq | None = None
         self.over = anyio.Event()
         """Set once its end is recorded, or can't be."""
         self.confined_by = ""
@@ -123,17 +124,18 @@ class Executor:
                 await self._watching.settle()
                 seconds = execution.timeout_s + LEASE_MORE_S
                 reason = "a command runs in the workspace"
-                lease, warning = await self._leases.hold_all(execution.caller, call, seconds, reason)
+                execution.lease, warning = await self._leases.hold_all(execution.caller, call, seconds, reason)
                 execution.warnings += [warning] if warning else []
                 try:
-                    await self._record(execution, call, permitted, lease)
+                    await self._record(execution, call, permitted)
                     command = await self._start(execution, self._s.workspace.root)
                     tell()
                     await self._follow(execution, command)
                 finally:
+                    left = self._leases.given_back(execution.caller, execution.lease)
                     with anyio.CancelScope(shield=True):
-                        if lease is not None:
-                            await self._leases.give_back(execution.caller, lease)
+                        if left:  # its end is not recorded
+                            await self._s.notes.append(execution.caller.origin(), *left)
         except (OrchestratorError, OSError) as error:
             if not told:
                 raise
@@ -166,7 +168,7 @@ class Executor:
         files = self._s.access.contents_of(caller, self._s.state.registry.paths(), ("read",))
         tree = await self._trees.make(files)
         try:
-            await self._record(execution, call, permitted, None)
+            await self._record(execution, call, permitted)
             command = await self._start(execution, tree.folder)
             tell()
             code: int | None = None
@@ -190,7 +192,7 @@ class Executor:
             return "done"
         return execution.status if execution.scope.cancel_called else "stopped"  # with the daemon
 
-    async def _record(self, execution: Execution, call: Call, permitted: Permitted, lease: Seq | None) -> None:
+    async def _record(self, execution: Execution, call: Call, permitted: Permitted) -> None:
         line, caller = execution.line, execution.caller
         event = CommandStarted(
             argv=line.argv,
@@ -200,7 +202,7 @@ class Executor:
             timeout_s=execution.timeout_s,
             rule=permitted.rule,
             approval=permitted.approval,
-            lease=lease,
+            lease=execution.lease,
             reason=getattr(call.params, "reason", ""),
         )
         recorded = await self._s.notes.append(caller.origin(call), (stream_of(caller.session), event))
@@ -298,7 +300,8 @@ class Executor:
         caller = execution.caller
         origin = msgspec.structs.replace(caller.origin(), cause=execution.started)
         blobs = ((digest, kept),) if digest is not None else ()
-        recorded = await self._s.notes.append(origin, (stream_of(caller.session), event), blobs=blobs)
+        released = self._leases.given_back(caller, execution.lease)
+        recorded = await self._s.notes.append(origin, (stream_of(caller.session), event), *released, blobs=blobs)
         execution.ended = recorded[0].seq
 
 
