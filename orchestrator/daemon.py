@@ -38,7 +38,6 @@ from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy, give_memory_back
 from orchestrator.offline import opened
-from orchestrator.ports.commands import CommandRunner
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.reviewer_pool import Reviewers, program_reviewer
@@ -185,7 +184,7 @@ class Daemon:
                 hint=f"Use it, or end it with `orchestrator stop` there; it keeps its state in {other.state_dir}.",
             )
 
-    async def _assembled(self, stack: AsyncExitStack, runner: CommandRunner) -> tuple[Services, Extensions, Engine]:
+    async def _assembled(self, stack: AsyncExitStack, runner: ConfinedCommands) -> tuple[Services, Extensions, Engine]:
         """The parts of the daemon, each closed with the stack."""
         config, watcher = self._config, None
         clock, entropy = SystemClock(), SystemEntropy()
@@ -237,7 +236,9 @@ class Daemon:
             keeper=SqliteMaintenance(journal),
             reviewers=self._reviewers(services),
             runner=runner,
-            scratch=LocalScratchTrees(workspace, services.ignore, Path(config.state_dir) / "scratch", Disk()),
+            scratch=LocalScratchTrees(
+                workspace, services.ignore, Path(config.state_dir) / "scratch", Disk(), layered=runner.mounts_layers
+            ),
             environment=os.environ,
             semantic=IndexProgram(Path(config.state_dir), os.environ, config.variables_fd),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),

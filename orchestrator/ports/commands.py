@@ -19,6 +19,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     writable: tuple[str, ...]  # folders below which it may write; all else is read-only
     hidden: tuple[str, ...] = ()  # what it must not read, files and folders; the daemon's own files always are
     read_only: tuple[str, ...] = ()  # what it must not write in them: other programs would run it, or obey it
+    layers: str | None = None  # of a scratch tree: `ScratchTree.layers`, for one command
     cache: str | None = None  # the name of a folder for its tools' caches, kept for the next command that names it
     network: bool = False
     processes: int = 256
@@ -80,8 +81,12 @@ class ScratchTree(Protocol):
         """Absolute; for `CommandSpec.writable` and `cwd`."""
 
     @property
+    def layers(self) -> str | None:
+        """For `CommandSpec.layers`: where its parts are, if only a command sees the whole in `folder`."""
+
+    @property
     def copied_by(self) -> str:
-        """ "reflink" or "copy"."""
+        """ "overlay", "reflink" or "copy"."""
 
     @property
     def missing(self) -> tuple[WorkspacePath, ...]:
@@ -90,6 +95,9 @@ class ScratchTree(Protocol):
     @property
     def kept_for(self) -> tuple[str, str]:
         """The agent and the session that it is kept for; empty where it goes with the daemon."""
+
+    async def make_directory(self, path: WorkspacePath) -> None:
+        """For a command to begin in, where none of its files was copied. Before the command; raises OSError."""
 
     async def changes(self, *, most_bytes: int) -> ScratchChanges:
         """What is otherwise now; never through a link, and without new files that the workspace ignores.

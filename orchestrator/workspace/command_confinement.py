@@ -107,6 +107,8 @@ class CommandConfinement:
         """How one is confined here. Raises FileNotFoundError, OSError."""
         argv = (_program(spec), *spec.argv[1:])
         hidden = _there((*self._own, *spec.hidden))
+        if spec.layers is not None and self._confinement.by != "namespaces":
+            raise ValueError("only namespaces of our own can have layers")
         if self._confinement.by == "landlock":
             return self._in_landlock(spec, argv, hidden)
         if self._confinement.by == "nothing":
@@ -135,6 +137,8 @@ class CommandConfinement:
         mounts |= {path: "empty" if os.path.isdir(path) else "hidden" for path in covered}
         mounts |= {path: "write" for path in spec.writable if _is_below(path, covered)}
         order = [(mounts[path], path) for path in sorted(mounts, key=lambda path: path.count("/"))]
+        if spec.layers is not None:
+            order.insert(0, ("layers", spec.layers))
         not_kept = [path for path in read_only if os.path.islink(path)]
         if self._confinement.by == "namespaces":
             writable = [*spec.writable, temporary, *(f"/dev/{name}" for name in (*namespaces.DEVICES, "shm", "pts"))]

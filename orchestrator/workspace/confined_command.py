@@ -44,6 +44,11 @@ class ConfinedCommands:
     def health(self) -> str:
         return self._confinement.shown
 
+    @property
+    def mounts_layers(self) -> bool:
+        """Whether a command may have `CommandSpec.layers`, where overlays work."""
+        return self._confinement.by == "namespaces"
+
     async def start(self, spec: CommandSpec) -> ConfinedCommand:
         if spec.cache is not None and self._caches is not None:
             spec = await to_thread.run_sync(_with_caches, spec, f"{self._caches}/{spec.cache}")

@@ -12,7 +12,8 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
@@ -33,7 +34,11 @@ _RESERVED = 300
 
 Mounts = Sequence[tuple[str, str]]
 """In order, what comes where. empty: a folder with nothing in it. private: one to write to. read, write: what is there
-already, read-only or not, also where a folder above was covered. hidden: a file that can't be read."""
+already, read-only or not, also where a folder above was covered. hidden: a file that can't be read. layers: of a
+scratch tree, in a folder; the whole is its `tree`."""
+
+LAYERS = "userxattr,volatile,lowerdir=delta:../../scratch_base/tree,upperdir=upper,workdir=work"
+"""Relative, so that nothing in a path needs to be escaped. volatile: nothing waits for a disk that need not keep it."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -105,6 +110,7 @@ def _limit_processes(most: int) -> None:
 
 def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
     _set_attributes("/", propagation=_PRIVATE)
+    _mount_layers(path for kind, path in mounts if kind == "layers")  # while none of them is covered
     places = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for kind, path in mounts if kind in ("read", "write")}
     null = os.open(os.devnull, os.O_PATH | os.O_CLOEXEC)
     devices = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in DEVICES}
@@ -120,6 +126,8 @@ def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
             case "empty" | "private":
                 os.makedirs(path, exist_ok=True)
                 _mount("tmpfs", path, "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=0755,size={private_bytes}")
+            case "layers":
+                pass
             case "hidden":
                 if os.path.lexists(path):  # in a covered folder it is not there
                     _bind(null, path)
@@ -134,6 +142,13 @@ def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
             _set_attributes(path, add=_READ_ONLY, below=False)
     for handle in (null, *places.values(), *devices.values()):
         os.close(handle)
+
+
+def _mount_layers(folders: Iterable[str]) -> None:
+    for folder in folders:
+        os.chdir(folder)
+        _mount("overlay", "tree", "overlay", _NO_SUID | _NO_DEVICES, LAYERS)
+        os.chdir("/")
 
 
 def _mount_devices(devices: dict[str, int]) -> None:
@@ -181,6 +196,26 @@ def _call(name: str, *arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
 
-if __name__ == "__main__":  # do they work here?
-    tried = (("private", "/tmp"), ("empty", "/run"))
-    os._exit(run(tried, 4096, processes=16, network=False, status=2, become=lambda: None))
+def _change_layers(home: str) -> bool:
+    """As `overlay.why_not` has them; whether they are not seen as they should be."""
+    os.chdir(f"{home}/tree")
+    if {"gone", "kept", "hidden"}.intersection(os.listdir(".")) != {"gone", "kept"}:
+        return True
+    for name in ("gone", "emptied/gone"):
+        os.unlink(name)
+    os.rmdir("emptied")
+    os.mkdir("emptied")
+    with open("kept", "ab") as file:
+        file.write(b"2")
+    return False
+
+
+def _tried(homes: Sequence[str]) -> int:
+    mounts = [("private", "/tmp"), ("empty", "/run")]
+    for home in homes:
+        mounts += (("layers", home), ("write", f"{home}/tree"))
+    return run(mounts, 4096, processes=16, network=False, status=2, become=lambda: any(map(_change_layers, homes)))
+
+
+if __name__ == "__main__":  # do they work here? With a folder that has layers: do overlays?
+    os._exit(_tried(sys.argv[1:]))

@@ -514,6 +514,18 @@ async def test_what_it_makes_of_a_copy_comes_back_as_one_change(daemon: RunningD
     await agrees(daemon)
 
 
+async def test_a_copy_sees_what_changed_since_the_last_one(daemon: RunningDaemon) -> None:
+    async with daemon.client("claude") as claude:
+        first = await claude.run_command(["sh", "-c", "cat a.txt; echo 1 > mine"], mode="scratch")
+        assert (first.output, [item.path for item in first.changes]) == ("one\ntwo\nthree\n", ["mine"])
+        (daemon.workspace / "a.txt").write_text("changed\n")
+        (daemon.workspace / "gone.txt").unlink()
+        second = await claude.run_command(["sh", "-c", "cat a.txt mine; ls"], mode="scratch")
+        assert (second.output, second.changes) == ("changed\n1\na.txt\nmine\n", ())
+        third = await claude.run_command(["sh", "-c", "echo > made"], mode="scratch", cwd="src")  # it has no files
+        assert [item.path for item in third.changes] == ["src/made"]
+
+
 async def test_a_copy_deletes_nothing_of_others_without_a_yes(daemon: RunningDaemon) -> None:
     async with daemon.client("claude") as claude, daemon.client() as person:
         answer = await claude.run_command(["sh", "-c", "rm gone.txt"], mode="scratch")

@@ -17,11 +17,12 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import DiskFull, FileTooLarge
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.commands import ScratchChange, ScratchChanges
-from orchestrator.workspace import scratch_tree
+from orchestrator.ports.commands import ScratchChange, ScratchChanges, ScratchTree
+from orchestrator.workspace import tree_copy
 from orchestrator.workspace.disk import Disk
 from orchestrator.workspace.local import LocalWorkspace
-from orchestrator.workspace.scratch_tree import LocalScratchTree, LocalScratchTrees, stays_inside
+from orchestrator.workspace.scratch_tree import LocalScratchTrees
+from orchestrator.workspace.tree_copy import stays_inside
 
 pytestmark = pytest.mark.anyio
 
@@ -41,20 +42,20 @@ def trees(base: Path, workspace: LocalWorkspace, root: Path) -> LocalScratchTree
 
 
 @pytest.fixture
-async def tree(trees: LocalScratchTrees, workspace: LocalWorkspace) -> AsyncIterator[LocalScratchTree]:
+async def tree(trees: LocalScratchTrees, workspace: LocalWorkspace) -> AsyncIterator[ScratchTree]:
     made = await trees.make([file.path for file in workspace.scan().files])
     yield made
     await made.remove()
 
 
-async def changes(tree: LocalScratchTree, most_bytes: int = MOST) -> ScratchChanges:
+async def changes(tree: ScratchTree, most_bytes: int = MOST) -> ScratchChanges:
     return await tree.changes(most_bytes=most_bytes)
 
 
 # --- copying ------------------------------------------------------------------------------
 
 
-async def test_a_copy_is_the_files_with_their_modes_and_times(root: Path, tree: LocalScratchTree) -> None:
+async def test_a_copy_is_the_files_with_their_modes_and_times(root: Path, tree: ScratchTree) -> None:
     (root / "src" / "a.py").stat()
     for name in ("src/a.py", "src/b.py", "run.sh", ".gitignore"):
         copy, file = Path(tree.folder, name), root / name
@@ -66,7 +67,7 @@ async def test_a_copy_is_the_files_with_their_modes_and_times(root: Path, tree: 
     assert await changes(tree) == ScratchChanges(())
 
 
-async def test_nothing_that_is_done_to_it_reaches_the_workspace(root: Path, tree: LocalScratchTree) -> None:
+async def test_nothing_that_is_done_to_it_reaches_the_workspace(root: Path, tree: ScratchTree) -> None:
     Path(tree.folder, "src/a.py").write_text("changed")
     Path(tree.folder, "src/b.py").unlink()
     assert (root / "src/a.py").read_text() == "a = 1\n"
@@ -88,7 +89,7 @@ async def test_by_what_it_was_copied(
             raise OSError(errno.EOPNOTSUPP, "not here")
         os.pwrite(copy, os.pread(source, 1000, 0), 0)
 
-    monkeypatch.setattr(scratch_tree.fcntl, "ioctl", ioctl)  # type: ignore[attr-defined]
+    monkeypatch.setattr(tree_copy.fcntl, "ioctl", ioctl)  # type: ignore[attr-defined]
     tree = await trees.make([P("src/a.py"), P("src/b.py")])
     assert (tree.copied_by, asked) == (("reflink", 2) if clones else ("copy", 1))
     assert Path(tree.folder, "src/a.py").read_text() == "a = 1\n"
@@ -147,7 +148,7 @@ async def test_a_file_that_is_written_to_meanwhile(
     trees: LocalScratchTrees, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each copy is of one moment; of a file that never rests there is none."""
-    copied = scratch_tree.TreeCopy._copied
+    copied = tree_copy.TreeCopy._copied
     left = 1
 
     def meanwhile(self: object, path: WorkspacePath, *others: object) -> object:
@@ -159,7 +160,7 @@ async def test_a_file_that_is_written_to_meanwhile(
                 file.write("more\n")
         return found
 
-    monkeypatch.setattr(scratch_tree.TreeCopy, "_copied", meanwhile)
+    monkeypatch.setattr(tree_copy.TreeCopy, "_copied", meanwhile)
     tree = await trees.make([P("src/a.py"), P("src/b.py")])
     assert Path(tree.folder, "src/a.py").read_text() == "a = 1\nmore\n"
     assert tree.missing == ("src/b.py",)
@@ -168,14 +169,14 @@ async def test_a_file_that_is_written_to_meanwhile(
 
 
 async def test_a_tree_that_is_too_large(trees: LocalScratchTrees, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch_tree, "MOST_TREE_BYTES", 10)
+    monkeypatch.setattr(tree_copy, "MOST_TREE_BYTES", 10)
     with pytest.raises(FileTooLarge):
         await trees.make([P("src/a.py"), P("src/b.py")])
     assert os.listdir(base / "scratch") == []
 
 
 async def test_a_disk_that_has_no_room(trees: LocalScratchTrees, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch_tree, "LEFT_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(tree_copy, "LEFT_FREE_BYTES", 1 << 62)
     with pytest.raises(DiskFull):
         await trees.make([P("src/a.py")])
     assert os.listdir(base / "scratch") == []
@@ -184,15 +185,15 @@ async def test_a_disk_that_has_no_room(trees: LocalScratchTrees, base: Path, mon
 async def test_who_is_cancelled_leaves_nothing(
     trees: LocalScratchTrees, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scratch_tree, "LOOK_EVERY", 0)
-    began, cancelled, copy = anyio.Event(), threading.Event(), scratch_tree.TreeCopy._copy
+    monkeypatch.setattr(tree_copy, "LOOK_EVERY", 0)
+    began, cancelled, copy = anyio.Event(), threading.Event(), tree_copy.TreeCopy._copy
 
     def slow(self: object, path: WorkspacePath) -> None:
         copy(self, path)  # type: ignore[arg-type]
         anyio.from_thread.run_sync(began.set)
         cancelled.wait()
 
-    monkeypatch.setattr(scratch_tree.TreeCopy, "_copy", slow)
+    monkeypatch.setattr(tree_copy.TreeCopy, "_copy", slow)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(trees.make, [P("src/a.py"), P("src/b.py")])
         await began.wait()
@@ -216,7 +217,7 @@ async def test_what_a_killed_daemon_left_goes(
 # --- comparing ----------------------------------------------------------------------------
 
 
-async def test_what_was_made_changed_and_removed(tree: LocalScratchTree) -> None:
+async def test_what_was_made_changed_and_removed(tree: ScratchTree) -> None:
     folder = Path(tree.folder)
     (folder / "new").mkdir()
     (folder / "new" / "c.py").write_text("c = 3\n")
@@ -234,7 +235,7 @@ async def test_what_was_made_changed_and_removed(tree: LocalScratchTree) -> None
     )
 
 
-async def test_a_change_of_the_same_size_and_time(tree: LocalScratchTree) -> None:
+async def test_a_change_of_the_same_size_and_time(tree: ScratchTree) -> None:
     file = Path(tree.folder, "src/a.py")
     before = file.stat()
     file.write_text("a = 7\n")
@@ -242,7 +243,7 @@ async def test_a_change_of_the_same_size_and_time(tree: LocalScratchTree) -> Non
     assert [change.content for change in (await changes(tree)).files] == [b"a = 7\n"]
 
 
-async def test_what_is_ignored_does_not_come_back(tree: LocalScratchTree) -> None:
+async def test_what_is_ignored_does_not_come_back(tree: ScratchTree) -> None:
     folder = Path(tree.folder)
     (folder / "build").mkdir()
     (folder / "build" / "out").touch()
@@ -287,14 +288,12 @@ def bind(path: Path) -> None:
         ),
     ],
 )
-async def test_what_is_left_out(
-    tree: LocalScratchTree, trick: Callable[[Path], object], left_out: tuple[str, str]
-) -> None:
+async def test_what_is_left_out(tree: ScratchTree, trick: Callable[[Path], object], left_out: tuple[str, str]) -> None:
     trick(Path(tree.folder))
     assert await changes(tree) == ScratchChanges((), (left_out,))
 
 
-async def test_no_link_is_followed(tree: LocalScratchTree, root: Path, base: Path) -> None:
+async def test_no_link_is_followed(tree: ScratchTree, root: Path, base: Path) -> None:
     """A file and a folder of the copy that became links, to what is like them and to what is not."""
     folder, secret = Path(tree.folder), base / "secret"
     secret.write_text("secret")
@@ -312,7 +311,7 @@ async def test_no_link_is_followed(tree: LocalScratchTree, root: Path, base: Pat
     ]
 
 
-async def test_a_tree_that_was_replaced_whole(tree: LocalScratchTree, root: Path) -> None:
+async def test_a_tree_that_was_replaced_whole(tree: ScratchTree, root: Path) -> None:
     """What lies at its path then is not looked at."""
     folder = Path(tree.folder)
     folder.rename(f"{folder}-away")
@@ -322,7 +321,7 @@ async def test_a_tree_that_was_replaced_whole(tree: LocalScratchTree, root: Path
     Path(f"{folder}-away").rename(folder)
 
 
-async def test_a_tree_that_was_emptied(tree: LocalScratchTree) -> None:
+async def test_a_tree_that_was_emptied(tree: ScratchTree) -> None:
     shutil.rmtree(tree.folder)
     found = await changes(tree)
     assert [(change.path, change.content) for change in found.files] == [

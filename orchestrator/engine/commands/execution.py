@@ -29,7 +29,7 @@ from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.commands import CommandRunner, CommandSpec, RunningCommand, ScratchTrees
+from orchestrator.ports.commands import CommandRunner, CommandSpec, RunningCommand, ScratchTree, ScratchTrees
 
 TURN_S = 25.0
 """How long a command waits for another one that runs in the workspace itself."""
@@ -128,7 +128,7 @@ class Executor:
                 execution.warnings += [warning] if warning else []
                 try:
                     await self._record(execution, call, permitted)
-                    command = await self._start(execution, self._s.workspace.root)
+                    command = await self._start(execution)
                     tell()
                     await self._follow(execution, command)
                 finally:
@@ -169,7 +169,7 @@ class Executor:
         tree = await self._trees.make(files)
         try:
             await self._record(execution, call, permitted)
-            command = await self._start(execution, tree.folder)
+            command = await self._start(execution, tree)
             tell()
             code: int | None = None
             back = BroughtBack()
@@ -209,12 +209,13 @@ class Executor:
         execution.started = recorded[0].seq
         self.running[execution.started] = execution
 
-    async def _start(self, execution: Execution, folder: str) -> RunningCommand:
+    async def _start(self, execution: Execution, tree: ScratchTree | None = None) -> RunningCommand:
         """In the workspace, or in a copy of it."""
         line, root, rules = execution.line, self._s.workspace.root, self._s.permissions.policy.commands
+        folder = tree.folder if tree is not None else root
         cwd = folder if line.cwd == ROOT else f"{folder}/{line.cwd}"
-        if folder != root:  # no file of it may have been copied
-            await anyio.Path(cwd).mkdir(parents=True, exist_ok=True)
+        if tree is not None and line.cwd != ROOT:
+            await tree.make_directory(line.cwd)
         closed = await to_thread.run_sync(self._closed.closed_to, execution.caller)
         given = dict(variable.split("=", 1) for variable in line.environment)
         spec = CommandSpec(
@@ -223,7 +224,8 @@ class Executor:
             environment={"TERM": "dumb", **self._environment, **given},
             writable=(folder,),
             hidden=tuple(f"{root}/{path}" for path in closed.hidden),
-            read_only=tuple(f"{root}/{path}".removesuffix("/.") for path in closed.read_only) if folder == root else (),
+            read_only=tuple(f"{root}/{path}".removesuffix("/.") for path in closed.read_only) if tree is None else (),
+            layers=tree.layers if tree is not None else None,
             cache=hashlib.sha256(execution.caller.agent.encode()).hexdigest()[:16],  # none can poison another's
             network=rules.network == "on",
             processes=rules.processes,
