@@ -526,6 +526,20 @@ async def test_a_copy_sees_what_changed_since_the_last_one(daemon: RunningDaemon
         assert [item.path for item in third.changes] == ["src/made"]
 
 
+async def test_a_file_where_a_directory_was_is_left_out_of_what_comes_back(daemon: RunningDaemon) -> None:
+    script = "rm -r dir; echo > dir; rm file; mkdir file; echo > file/x; echo > fine"
+    async with daemon.client("claude") as claude:
+        await claude.write_file("dir/y", "1\n", "create")
+        await claude.write_file("file", "2\n", "create")
+        answer = await claude.run_command(["sh", "-c", script], mode="scratch")
+        assert [item.path for item in answer.changes] == ["fine"]
+        assert len(answer.warnings) == 1
+        assert answer.warnings[0].startswith("4 files did not come back")
+        assert answer.warnings[0].endswith(": dir, dir/y, file, file/x")
+    assert (daemon.workspace / "dir/y").read_text() == "1\n"
+    await agrees(daemon)
+
+
 async def test_a_copy_deletes_nothing_of_others_without_a_yes(daemon: RunningDaemon) -> None:
     async with daemon.client("claude") as claude, daemon.client() as person:
         answer = await claude.run_command(["sh", "-c", "rm gone.txt"], mode="scratch")

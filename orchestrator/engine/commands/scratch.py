@@ -7,6 +7,7 @@ import msgspec
 from orchestrator.core.decisions.scratch import ScratchFile, ScratchPatch, permission
 from orchestrator.core.errors import CallerError, NothingToChange, escaped, plural
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
@@ -29,6 +30,12 @@ class BroughtBack(msgspec.Struct):
     whole: bool = True  # all of it was applied, waits, or is in conflict: nothing is in the copy alone
 
 
+def _nested(paths: set[WorkspacePath]) -> list[WorkspacePath]:
+    """Those that lie below another one, and that one: it is a file on one side, and a directory on the other."""
+    above = {path: paths.intersection(ancestors(path)) for path in paths}
+    return sorted({path for path in paths if above[path]}.union(*above.values()))
+
+
 class ScratchResults:
     """Puts it through the change pipeline: policy, rebase, conflicts."""
 
@@ -42,7 +49,14 @@ class ScratchResults:
         if len(found.left_out) > NAMED:
             back.warnings.append(f"{plural(len(found.left_out) - NAMED, 'more path')} did not come back")
         back.whole = not found.left_out
-        files = [await self._file(item) for item in found.files]
+        nested = _nested({item.path for item in found.files})
+        if nested:
+            back.whole, named = False, ", ".join(map(escaped, nested[:NAMED]))
+            back.warnings.append(
+                f"{plural(len(nested), 'file')} did not come back, as one change can't put a file where a directory "
+                f"is, or a directory where a file is: {named}"
+            )
+        files = [await self._file(item) for item in found.files if item.path not in nested]
         allowed = [item for item in files if not self._denied(caller, item)]
         if denied := [item.path for item in files if item not in allowed]:
             back.whole, named = False, ", ".join(map(escaped, denied[:NAMED]))
