@@ -163,6 +163,23 @@ async def test_large_files_of_a_tree_are_searched_too(large: RunningDaemon, alic
     assert found.versions["app.log"].startswith("@")
 
 
+async def test_large_files_without_text_are_searched_as_small_ones_are(large: RunningDaemon, alice: FileAccess) -> None:
+    (large.workspace / "disk.img").write_bytes(bytes(400_000))
+    (large.workspace / "small.img").write_bytes(bytes(400))
+    found = await alice.search_content("needle")
+    assert (found.total, found.files_searched, found.partial) == (0, 2, False)
+
+
+@pytest.mark.parametrize("lines", [9_000, 60_000], ids=["in memory", "by pieces"])
+async def test_why_not_all_was_compared_is_told(large: RunningDaemon, alice: FileAccess, lines: int) -> None:
+    (large.workspace / "app.log").write_text("ab ab ab ab ab ab\n" * lines)
+    for path in ("app.log", "."):
+        found = await alice.search_content("abcdabcd", path=path, mode="fuzzy", max_edits=3)
+        assert found.partial, path
+        assert found.warnings, path
+        assert found.warnings[0].startswith("app.log: "), path
+
+
 async def test_a_tree_of_the_past_is_searched_without_its_large_files(large: RunningDaemon, alice: FileAccess) -> None:
     written(large.workspace / "app.log")
     written(large.workspace / "only-read.log")

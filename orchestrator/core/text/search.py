@@ -62,6 +62,11 @@ class NotAll(Exception):
     """More may match than what came: there are too many places to look at."""
 
 
+TOO_MANY = "a part of the pattern is at too many places to compare all: send a longer pattern, or fewer max_edits"
+TOO_COSTLY = "it takes too long to match: send a simpler pattern, or search fewer files"
+"""Why not all of a text was searched."""
+
+
 class Spot(NamedTuple):
     """Where a text matches: 0-based line, how many lines, and what of them, in characters of these lines joined."""
 
@@ -205,15 +210,16 @@ def search(
     """
     found: Iterable[Spot] = _without(lines, pattern) if invert else pattern.spots(lines, spans=max_hits > 0)
     hits: list[Match] = []
-    total, partial, best = 0, False, 0.0
+    total, reason, best = 0, None, 0.0
     try:
         for spot in found:
             total, best = total + 1, max(best, spot.score)
             if spot.line >= beyond and len(hits) < max_hits:
                 hits.append(_match(lines, spot, context_lines))
     except NotAll:
-        partial = True
-    return Found(tuple(hits), total, len(lines), partial, best if pattern.kind == "fuzzy" else 0.0)
+        reason = TOO_MANY
+    best = best if pattern.kind == "fuzzy" else 0.0
+    return Found(tuple(hits), total, len(lines), reason is not None, best, reason)
 
 
 def _match(lines: Sequence[str], spot: Spot, context_lines: int) -> Match:

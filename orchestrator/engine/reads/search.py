@@ -154,6 +154,8 @@ class Searcher:
             if signature is None:
                 return None
             return (await self._large.search(caller, path, signature, matcher, invert=invert))[0]
+        except BinaryFile:
+            return Found((), 0, 0)  # as what is no text in memory
         except ChangedWhileRead:
             return Found((), 0, 0, partial=True, reason=CHANGED)
         except PathError:

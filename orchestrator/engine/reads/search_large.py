@@ -22,7 +22,7 @@ from orchestrator.core.text.answer_space import MAX_LINE
 from orchestrator.core.text.charsets import MARKS, Encoding
 from orchestrator.core.text.long_lines import near
 from orchestrator.core.text.regex import RegexPattern
-from orchestrator.core.text.search import Found, Match, Matcher, Pattern
+from orchestrator.core.text.search import TOO_COSTLY, TOO_MANY, Found, Match, Matcher, Pattern
 from orchestrator.core.text.secrets import MOST_KEY_LINES
 from orchestrator.core.text.sweep_expressions import RETURN
 from orchestrator.engine.caller import Caller
@@ -56,6 +56,10 @@ IN_PARTS = (
     "what goes over several of them may be missed"
 )
 TOO_LONG = f"a match that goes over more than {LONG_BYTES >> 20} MiB of lines may be missed"
+MORE_PLACES = (
+    f"it may match at more than {MOST_PLACES} places, of which the first were looked at: send more of the text"
+)
+NO_TIME = "there was no time to match all of it: send a pattern that is found at fewer places"
 """Why not all of a file was searched."""
 
 SEARCH_S = 20.0
@@ -154,7 +158,7 @@ class LargeSearch:
             return met._replace(total=max(lines or 0, met.total), not_all=lines is None)
         if offsets is not None and not offsets.all:
             if matcher.multiline or met.not_all:
-                return met._replace(not_all=True)
+                return met._replace(not_all=True, reason=met.reason or MORE_PLACES)
             rest_s = max(REST_S, until - anyio.current_time())
             rest = await match_at(there.behind(offsets.at[-1]), rest_s)
             spotted = met.spotted + rest.spotted
@@ -188,15 +192,15 @@ class LargeSearch:
         while some := await to_thread.run_sync(batch, places):
             reason = IN_PARTS if whole and any(place.is_part for place in some) else reason
             if anyio.current_time() > until:
-                return _Spotted(spotted, len(spotted), not_all=True, reason=reason)
+                return _Spotted(spotted, len(spotted), not_all=True, reason=reason or NO_TIME)
             short = short or any(place.short for place in some)
             work = partial(matched, some, matcher, file.encoding, invert=invert, done=done)
             try:
                 found, not_all, done = await (self._s.workers.run(work) if beside else to_thread.run_sync(work))
             except TextTooCostly:
-                return _Spotted(spotted, len(spotted), not_all=True, reason=reason)
+                return _Spotted(spotted, len(spotted), not_all=True, reason=TOO_COSTLY)
             spotted += found
-            partial_ = partial_ or not_all
+            partial_, reason = partial_ or not_all, reason or (TOO_MANY if not_all else None)
         return _Spotted(spotted, len(spotted), partial_, reason, short)
 
     async def _one_a_line(self, file: _Opened, spotted: list[Spotted]) -> list[Spotted]:

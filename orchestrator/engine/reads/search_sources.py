@@ -160,7 +160,7 @@ class Present:
                     data = self._s.workspace.read(path, most=most, growing=True).data
                 except PathError as error:
                     large = isinstance(error, FileTooLarge)
-                    reason = CHANGED if isinstance(error, ChangedWhileRead) else None
+                    reason = CHANGED if isinstance(error, ChangedWhileRead) else f"it can't be read: {error.code}"
                 texts.append(Text(path, data, self._known(path), large, reason))
                 taken += len(data or b"")
                 if taken >= most_bytes:

@@ -10,11 +10,11 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.errors import TextTooCostly
+from orchestrator.core.errors import TextTooCostly, plural
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.registry import NOTHING, Known
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.core.text.search import Found, Matcher, search
+from orchestrator.core.text.search import TOO_COSTLY, Found, Matcher, search
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.reads.search_page import Ranked
 from orchestrator.engine.reads.search_sources import Source, Text
@@ -98,11 +98,15 @@ async def sweep(
         try:
             counts += await workers.run(partial(_counted, slow, matcher, invert)) if slow else []
         except TextTooCostly:
-            found.partial, at = True, len(rest)
+            found.leaves_out(slow[0]._replace(reason=TOO_COSTLY))
+            at = len(rest)
         for text, counted in zip((*quick, *slow), counts, strict=False):
             found.add(text.path, counted)
         if slow and anyio.current_time() > until and at < len(rest):
-            found.partial, at = True, len(rest)
+            found.leaves_out(
+                Text(rest[at], None, reason=f"{plural(len(rest) - at, 'file')} from this one on: {TOO_COSTLY}")
+            )
+            at = len(rest)
     found.files.sort(key=lambda file: file.rank)
     return found
 
@@ -110,7 +114,7 @@ async def sweep(
 def _counted(texts: Sequence[Text], matcher: Matcher, invert: bool) -> list[Counted]:
     """What is found in each; nothing in what is no text."""
     found = [found_in(text.data or b"", text.known, matcher=matcher, invert=invert) for text in texts]
-    return [Counted(one.total, one.best, one.partial) if one is not None else Counted() for one in found]
+    return [Counted(one.total, one.best, one.partial, one.reason) if one is not None else Counted() for one in found]
 
 
 def found_in(
