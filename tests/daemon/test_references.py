@@ -147,7 +147,7 @@ async def test_pages_go_on_where_the_last_ended(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         whole = rows(await alice.find_references("f"))
         seen: list[str] = []
-        cursor = None
+        cursor, first = None, (await alice.find_references("f", max_results=4)).cursor
         while True:
             page = await alice.find_references("f", max_results=4, cursor=cursor)
             seen += rows(page)
@@ -156,6 +156,8 @@ async def test_pages_go_on_where_the_last_ended(daemon: RunningDaemon) -> None:
                 break
         with pytest.raises(RemoteError) as refused:
             await alice.find_references("f", cursor="nonsense")
+        with pytest.raises(RemoteError, match="belongs to another search"):
+            await alice.find_references("g", cursor=first)
     assert (seen, len(seen)) == (whole, 15)
     assert refused.value.code == "invalid_parameter"
 

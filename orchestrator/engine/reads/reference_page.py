@@ -36,8 +36,8 @@ class FoundFile(NamedTuple):
 class ReferencePage:
     """The lines of one answer, as long as there is room."""
 
-    def __init__(self, room: AnswerSpace, most: int) -> None:
-        self._room, self._most = room, most
+    def __init__(self, room: AnswerSpace, most: int, query: str) -> None:
+        self._room, self._most, self._query = room, most, query
         self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         self.hits: list[s.ReferenceLine] = []
         self.seen: list[SeenLines] = []
@@ -82,7 +82,7 @@ class ReferencePage:
                 self.seen.append(self._seen(found.outlined, kept))
         if len(kept) < len(lines):
             last = kept[-1] if kept else self.hits[-1]
-            self.more = f"{last.line}:{last.path}"
+            self.more = f"{self._query}:{last.line}:{last.path}"
         return self.more is None
 
     def _cut(self, line: s.ReferenceLine) -> s.ReferenceLine:

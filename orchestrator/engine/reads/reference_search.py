@@ -11,7 +11,6 @@ from orchestrator.api import relations as s
 from orchestrator.core.errors import (
     MOST_PLACES,
     FileTooLarge,
-    ParameterInvalid,
     PathError,
     SymbolAmbiguous,
     SymbolNotFound,
@@ -34,6 +33,7 @@ from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import outlined_file
 from orchestrator.engine.reads.reference_page import FoundFile, ReferencePage, reference_line
 from orchestrator.engine.reads.search import Searcher
+from orchestrator.engine.reads.search_query import query_of, read_cursor
 from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.services import Services
 
@@ -66,7 +66,9 @@ class ReferenceFinder:
         self._s, self._observer, self._searcher = services, observer, searcher
 
     async def find_references(self, caller: Caller, call: Call, params: s.FindReferences) -> s.FoundReferences:
-        after, first = _read_cursor(params.cursor)
+        query, after, first = query_of(params, free=("max_results",)), 0, ""
+        if params.cursor is not None:
+            (after,), first = read_cursor(params.cursor, query, 1)
         name = params.symbol.rpartition(".")[2] or params.symbol
         defined = await self._defined(caller, call, params) if params.path is not None else None
         globs = params.globs or (_family(defined.path) if defined is not None else ())
@@ -79,7 +81,7 @@ class ReferenceFinder:
             paths = [path for path in paths if family.match(path)]
         if defined is not None:  # it was named, so it is shown, also where the caller may not list it
             paths = [defined.path] if defined.within else sorted({defined.path, *paths})
-        page = ReferencePage(call.room.framed(escaped(name)), params.max_results)
+        page = ReferencePage(call.room.framed(escaped(name)), params.max_results, query)
         until = self._s.clock.ticks_us() + LOOKED_US
         for path in [path for path in paths if path >= first]:
             named = defined.access if defined is not None and path == defined.path else None
@@ -87,7 +89,7 @@ class ReferenceFinder:
             if access is None:
                 continue  # policy was changed meanwhile
             if self._s.clock.ticks_us() > until:
-                page.more = f"0:{path}"
+                page.more = f"{query}:0:{path}"
                 break
             try:
                 found, lines = await self._lines_of(access, name, defined, params, after if path == first else 0)
@@ -257,12 +259,3 @@ def _family(path: WorkspacePath) -> tuple[str, ...]:
         return ()
     family: Iterator[str] = (one for each in FAMILIES if language in each for one in each)
     return tuple(f"*{suffix}" for one in (tuple(family) or (language,)) for suffix in suffixes_of(one))
-
-
-def _read_cursor(cursor: str | None) -> tuple[int, str]:
-    if cursor is None:
-        return 0, ""
-    line, _, path = cursor.partition(":")
-    if not line.isdecimal() or len(line) > 9 or not path:
-        raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
-    return int(line), path

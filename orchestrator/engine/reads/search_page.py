@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import LineRange, SeenLines
-from orchestrator.core.errors import ParameterInvalid, escaped, plural
+from orchestrator.core.errors import escaped, plural
 from orchestrator.core.events.files import ContentSearched
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.shown_text import Hidden
@@ -18,6 +17,7 @@ from orchestrator.core.text.answer_space import MAX_LINE, AnswerSpace, estimate_
 from orchestrator.core.text.regions import merged
 from orchestrator.core.text.search import Found, Match, MatchType
 from orchestrator.engine.external.observer import NO_VERSION
+from orchestrator.engine.reads.search_query import query_of, read_cursor
 from orchestrator.engine.reads.search_sources import Shown
 
 ROW_BYTES, FILE_BYTES = 12, 24
@@ -31,7 +31,7 @@ MOST_ROWS = 8
 MOST_REASONS = 3
 """Files of which is told why not all of them was searched."""
 
-_FREE = ("cursor", "max_results", "context_lines")
+_FREE = ("max_results", "context_lines")
 """Parameters that may differ from page to page."""
 
 
@@ -55,17 +55,10 @@ class Cursor(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, params: p.SearchContent) -> Cursor:
         """The one that the parameters bring, or the start. Raises ParameterInvalid, also for one of another search."""
-        asked = {name: getattr(params, name) for name in params.__struct_fields__ if name not in _FREE}
-        query = hashlib.blake2b(msgspec.json.encode(asked, order="deterministic"), digest_size=4).hexdigest()
+        query = query_of(params, free=_FREE)
         if params.cursor is None:
             return cls(query)
-        given, *numbers, path = [*params.cursor.split(":", 4), "", "", "", ""][:5]
-        if not all(number.isdecimal() and number.isascii() and len(number) <= 9 for number in numbers) or not path:
-            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
-        if given != query:
-            hint = "Send it with the parameters of the search that it came from; or no cursor, to begin a new one."
-            raise ParameterInvalid("cursor", "belongs to another search", hint=hint)
-        line, shown, best = map(int, numbers)
+        (line, shown, best), path = read_cursor(params.cursor, query, 3)
         return cls(query, line, shown, best, path)
 
 
