@@ -48,7 +48,8 @@ BRIEFING = types.Resource(
     mime_type="text/plain",
 )
 
-NOT_OFFERED = "tools/list names all of them; a person opens the others with `orchestrator mcp --toolset full`."
+LISTED = "tools/list names all of them."
+NOT_OFFERED = f"{LISTED[:-1]}; a person opens the others with `orchestrator mcp --toolset full`."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
@@ -167,7 +168,8 @@ class McpHandlers:
 
         try:
             if name in BY_NAME and name not in _offered(preamble.toolset, reviewer=_reviews(caller)):
-                raise UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED)
+                opened = preamble.toolset != "full" and BY_NAME[name].tool
+                raise UnknownOperation(f"there is no tool {name} here", hint=NOT_OFFERED if opened else LISTED)
             raw = msgspec.Raw(_ENCODER.encode(params.arguments or {}))
             request = Request(method=name, params=raw, call_id=_call_id(context))
             most_room = room.at_most(most)

@@ -207,3 +207,5 @@ async def test_core_answers_core_tools_only(place: Place) -> None:
         answer = reported(refused)
         assert answer["code"] == "unknown_operation"
         assert "--toolset full" in answer["hint"]
+        of_no_toolset = reported(await client.call_tool("read_content", {"path": "a.py"}))
+        assert of_no_toolset["hint"] == "tools/list names all of them."
