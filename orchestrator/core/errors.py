@@ -344,7 +344,12 @@ class PathReserved(
     """Another agent reserved the path, and policy does not let anybody else in meanwhile."""
 
 
-class ProgramNotFound(CallerError, code="program_not_found", hint="Name a program that is installed, or its path."):
+class ProgramNotFound(
+    CallerError,
+    code="program_not_found",
+    hint="Programs are looked up on the PATH that the daemon was started with. Name its path, such as "
+    ".venv/bin/pytest, or have a person restart the daemon (`orchestrator stop`, then `up`) where it is on the PATH.",
+):
     """There is no such program, or it can't be started."""
 
 

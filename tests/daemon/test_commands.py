@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.api.commands import CommandAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.test_undo import agrees
 
@@ -86,6 +87,23 @@ async def test_its_lease_ends_with_it(daemon: RunningDaemon) -> None:
         assert [item.cause for item in released] == [item.cause for item in ends]
         assert [int(item.seq[1:]) for item in released] == [int(item.seq[1:]) + 1 for item in ends]
         assert (await person.session_status()).leases == ()
+
+
+async def test_people_are_shown_a_command_as_it_is_typed(daemon: RunningDaemon) -> None:
+    async with daemon.client("claude") as claude:
+        changed = (await claude.run_command(["sh", "-c", "touch b; exit 3"])).group
+        assert (await claude.run_command(["make", "a b"])).status == "waiting"
+    _, listed = cli(daemon, "command", "list")
+    shown = ["in_place", "done", "exit code 3", ".", "sh -c 'touch b; exit 3'", f"(changed files: {changed})"]
+    assert listed.strip().split("  ")[-6:] == shown
+    _, log = cli(daemon, "log")
+    ended, started, asked = (
+        next(line for line in log.splitlines() if kind in line)
+        for kind in ("command_ended", "command_started", "approval_requested")
+    )
+    assert ended.endswith("exit code 3")
+    assert started.endswith("sh -c 'touch b; exit 3'")
+    assert asked.endswith("make 'a b'")
 
 
 async def test_a_rollback_of_an_agent_takes_its_commands_back(daemon: RunningDaemon) -> None:

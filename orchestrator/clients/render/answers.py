@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import singledispatch
+from typing import Any
 
 import click
 
@@ -39,6 +40,7 @@ _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "granted": "green", "w
 _DECIDED = ("approval", "conflict", "review", "grant", "lease")
 _TOLD = {name: f"{name} {{}}" for name in ("code", "rule", "choice", "verdict", "cause", "reviewer", "source", "pid")}
 _TOLD |= {
+    "exit_code": "exit code {}",
     "budget": "{}",
     "period": "per {}",
     "digest": "{:.19}",
@@ -258,12 +260,19 @@ def _about(entry: JournalEntry) -> str:
     if "code" in event or entry.kind == "answer_shown":
         about.append(str(event.get("operation") or ""))
     about += [name for name in ("whole", "unseen") if event.get(name)]
-    about += [words.format(event[name]) for name, words in _TOLD.items() if event.get(name)]
+    about += [words.format(event[name]) for name, words in _TOLD.items() if name in event]
+    about.append(_command(event))
     if entry.client_call_id is not None:
         about.append(f"call {entry.client_call_id}")
     if "code" not in event:
         about += [str(event[name]) for name in ("reason", "message") if event.get(name)]
     return ", ".join(filter(None, about))
+
+
+def _command(event: Mapping[str, Any]) -> str:
+    """The command that an event is about, as a shell would read it."""
+    asked = (check["command"]["argv"] for check in event.get("permissions", ()) if "command" in check)
+    return shlex.join(event.get("argv") or next(asked, ()))
 
 
 def _named(value: object, member: str = "") -> Iterator[str]:

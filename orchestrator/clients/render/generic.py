@@ -7,6 +7,7 @@ direction characters of files and agents come out visible.
 from __future__ import annotations
 
 import datetime
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from orchestrator.api import administration as a
 from orchestrator.api import journal_checks as c
 from orchestrator.api import journal_operations as m
 from orchestrator.api import results as r
+from orchestrator.api.commands import CommandInfo
 from orchestrator.api.conflicts import ConflictInfo, Conflicts, ReviewLine
 from orchestrator.api.directory_stats import SuffixCount
 from orchestrator.api.grants import GrantInfo, GrantList
@@ -67,6 +69,7 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     Problem: "line, key, message",
     FailedCase: "line, agent, action, path, command, expect, expected_rule, verdict, rule, source",
     SimulatedAct: "old, new, agent, action, path, command, times, first, rule, source",
+    CommandInfo: "command, since, agent, mode, status, exit_code, cwd, argv, group",
     FileLine: "layer, source, digest",
     ProfileLine: "name, agents, limits",
     RuleLine: "verdict, name, source, agents, actions, paths",
@@ -107,6 +110,8 @@ _PHRASES = {
     "added": "+{}",
     "removed": "-{}",
     "token": "token: {}",
+    "exit_code": "exit code {}",
+    "group": "(changed files: {})",
 }
 _QUIET = {"ok", "complete", "unread", "cursor", "total", "truncated", "next", "moved", "warnings"}
 _QUIET |= {"diff", "diff_truncated", "diff_rest", "shown_whole"}
@@ -181,9 +186,8 @@ def _row(row: msgspec.Struct) -> Sequence[str]:
             cells.append(str(getattr(row, other, other) or ""))
         else:
             count = row.path_count if name == "paths" and isinstance(row, a.ApprovalInfo) else None
-            text = (
-                some([_cell(name, item) for item in value], count) if isinstance(value, tuple) else _cell(name, value)
-            )
+            many = isinstance(value, tuple) and name != "argv"
+            text = some([_cell(name, item) for item in value], count) if many else _cell(name, value)
             cells.append(_PHRASES.get(name, "{}").format(text))
     return cells
 
@@ -200,7 +204,7 @@ def _cell(name: str, value: object) -> str:
         case int() if name in _SIZES:
             return sized(value)
         case tuple():
-            return ", ".join(_cell(name, part) for part in value)
+            return shlex.join(value) if name == "argv" else ", ".join(_cell(name, part) for part in value)
         case r.NoticeLines():
             return seen_span(value)
         case msgspec.Struct():
