@@ -39,6 +39,7 @@ class NativeBefore(NativeCall, frozen=True):
     ] = ()
     exact: Annotated[bool, Meta(description="The tool finds only what its replacements quote exactly.")] = False
     command: Annotated[p.Content, Meta(description="Of a command: what the shell gets.")] = ""
+    outside: Annotated[p.AnyPath, Meta(description="Of a command that runs outside of the workspace: where.")] = ""
 
 
 class NativeAfter(NativeCall, frozen=True):
@@ -50,6 +51,7 @@ class NativePermit(r.Result, frozen=True, kw_only=True):
     """The tool may act. A tool that may not gets a refusal, with what to do next."""
 
     message: str = ""
+    warnings: tuple[str, ...] = ()  # for the agent to read
 
 
 class NativeChange(r.Result, frozen=True, kw_only=True):

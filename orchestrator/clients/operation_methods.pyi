@@ -1140,6 +1140,7 @@ class OperationMethods:
         changes: Sequence[orchestrator.api.native_edits.NativeReplacement] = (),
         exact: bool = False,
         command: str = "",
+        outside: str = "",
     ) -> orchestrator.api.native_edits.NativePermit:
         """Ask whether an agent's own tool may act: by policy, others' leases, and what changed since it read.
 
@@ -1153,6 +1154,7 @@ class OperationMethods:
         changes: Its replacements, in order.
         exact: The tool finds only what its replacements quote exactly.
         command: Of a command: what the shell gets.
+        outside: Of a command that runs outside of the workspace: where.
         """
 
     async def native_after(

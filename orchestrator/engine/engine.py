@@ -66,6 +66,7 @@ from orchestrator.engine.grants import GrantService
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.names import Names
 from orchestrator.engine.native_calls import NativeCalls
+from orchestrator.engine.native_commands import NativeCommands
 from orchestrator.engine.native_permits import NativePermits
 from orchestrator.engine.native_records import NativeRecords
 from orchestrator.engine.policies import PolicyService
@@ -205,7 +206,15 @@ class Engine:
         )
         policy, tagging = PolicyService(services, policy_keeper, gate), TagService(services, observer, gate)
         native_calls = NativeCalls(services, observer.claims, self.lifecycle)
-        permits = NativePermits(services, observer, native_calls, leases=self._leases, writer=writer, answers=answers)
+        permits = NativePermits(
+            services,
+            observer,
+            native_calls,
+            commands=NativeCommands(services, self._watching, native_calls),
+            leases=self._leases,
+            writer=writer,
+            answers=answers,
+        )
         records = NativeRecords(services, observer, self._watching, native_calls)
         self._reported = reported = ReportedCalls(services, observer)
         handlers = handlers_of(

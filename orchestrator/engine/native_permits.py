@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 
 from orchestrator.api import native_edits as n
 from orchestrator.api import parameters as p
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.commands import CommandLine, shell_argv
+from orchestrator.core.content import digest_of
 from orchestrator.core.errors import (
     ApprovalRequired,
     BaseRequired,
@@ -24,8 +23,6 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.base import OUTSIDE
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.paths import ROOT
-from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.read_sets import SeenFile
 from orchestrator.core.text.answer_space import AnswerSpace
 from orchestrator.core.text.edits import splice
@@ -40,6 +37,7 @@ from orchestrator.engine.external.native_claims import GONE, NativeClaim
 from orchestrator.engine.external.observer import CurrentFile, Observer, regular
 from orchestrator.engine.leases import Leases
 from orchestrator.engine.native_calls import NativeCalls
+from orchestrator.engine.native_commands import NativeCommands
 from orchestrator.engine.services import Services
 
 SHOWN = AnswerSpace(bytes=4_000, lines=60)
@@ -55,12 +53,13 @@ class NativePermits:
         observer: Observer,
         calls: NativeCalls,
         *,
+        commands: NativeCommands,
         leases: Leases,
         writer: Writer,
         answers: Answers,
     ) -> None:
         self._s, self._observer, self._calls, self._leases = services, observer, calls, leases
-        self._writer, self._diffs = writer, answers.diffs
+        self._commands, self._writer, self._diffs = commands, writer, answers.diffs
 
     async def native_before(self, caller: Caller, call: Call, params: n.NativeBefore) -> n.NativePermit:
         await self._calls.hold(caller)
@@ -71,9 +70,7 @@ class NativePermits:
         if agent is not None and agent.read_only:
             raise NotPermitted(f"{params.tool} is not for {caller.agent}, whose token is for reading")
         if params.kind == "command":
-            await self._permit_command(caller, params)
-            self._calls.begin(caller, params, NativeClaim(self._calls.group(caller, call, params), None))
-            return n.NativePermit(message="what it changes is recorded as yours")
+            return await self._commands.permit(caller, call, params)
         if params.kind == "patch":
             wanted = await self._permit_patch(caller, call, params)
         else:
@@ -82,7 +79,7 @@ class NativePermits:
             await self._ask(caller, call, wanted)
         return n.NativePermit()
 
-    # --- reads and commands -------------------------------------------------------------
+    # --- reads --------------------------------------------------------------------------
 
     async def _permit_read(self, caller: Caller, call: Call, params: n.NativeBefore) -> None:
         access = self._s.access.content(caller, call, self._s.paths.file(params.path, may_create=True))
@@ -92,22 +89,6 @@ class NativePermits:
             regular(access.path, present.stat)
         group = self._calls.group(caller, call, params)
         self._calls.begin(caller, params, NativeClaim(group, access.path, frozenset((UNWRITTEN,)), _version(present)))
-
-    async def _permit_command(self, caller: Caller, params: n.NativeBefore) -> None:
-        """As `run_command` would be judged that ran it in place. Raises Denied, ApprovalRequired."""
-        argv = shell_argv(params.command)
-        folder = self._s.paths.either(params.path) if params.path else ROOT
-        check = PermissionCheck("run", folder, directory=True, command=CommandLine(argv, folder, "in_place"))
-        await self._s.permissions.learn_task(caller.session)
-        verdict = self._s.permissions.permit(caller, check)
-        if isinstance(verdict, NeedApproval):
-            shown = " ".join(argv) if argv[:2] != ("sh", "-c") else params.command
-            raise ApprovalRequired(
-                f"running this needs a person's yes: {verdict.reason}",
-                hint="Ask the person you work for to allow it by a rule of the policy (`orchestrator policy init "
-                f"--from run_tests` names usual ones), or to run it: {escaped(shown[:200])}",
-                details={"rule": verdict.rule},
-            )
 
     # --- changes ------------------------------------------------------------------------
 
@@ -183,7 +164,7 @@ class NativePermits:
             return frozenset((entry.digest,)) if entry is not None and entry.digest is not None else frozenset()
         try:
             edits = locate_patch(patch, document, fuzzy=True, unread=True).edits
-            return frozenset((_digest_of(encode(splice(document, edits))),))
+            return frozenset((digest_of(encode(splice(document, edits))),))
         except SearchNotFound:
             await self._check_seen(caller, present, whole=False)
         except (SearchAmbiguous, ChangesOverlap, NothingToChange, NotEncodable):
@@ -287,11 +268,7 @@ def _saw_whole(seen: SeenFile, version: Seq) -> bool:
 
 
 def _digest(text: str) -> Digest:
-    return _digest_of(text.encode("utf-8", "surrogatepass"))
-
-
-def _digest_of(data: bytes) -> Digest:
-    return Digest("sha256:" + hashlib.sha256(data).hexdigest())
+    return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 def _text(present: CurrentFile) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator.clients.hooks import opencode
 from orchestrator.clients.python import Replacement
+from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import entries, seen
 from tests.daemon.test_native_hooks import BOOT, POLICY, TEXT, authors
@@ -361,14 +362,63 @@ async def test_a_command_is_judged_by_policy(hooks: Hooks) -> None:
     for command, why in (
         ("rm -rf a.txt", "Policy decides this"),
         ("/bin/rm a.txt", "Policy decides this"),
-        ("cargo build", "allow it by a rule"),
-        ("make; rm a.txt", "allow it by a rule"),
-        ("FOO=1 make", "allow it by a rule"),
-        ("make $(rm a.txt)", "allow it by a rule"),
-        ("make 'a", "allow it by a rule"),
+        ("cargo build", "waits for it as @"),
+        ("make; rm a.txt", "waits for it as @"),
+        ("FOO=1 make", "waits for it as @"),
+        ("make $(rm a.txt)", "waits for it as @"),
+        ("make 'a", "waits for it as @"),
     ):
         said = await hooks.before("command", command=command)
         assert (said.denied, why in said.reason) == (True, True), (command, said)
+
+
+async def test_a_yes_lets_the_same_command_through_once(daemon: RunningDaemon, hooks: Hooks) -> None:
+    refused = await hooks.before("command", command="cargo build")
+    assert "is let through once" in refused.reason
+    assert number_in(await hooks.before("command", command="cargo build")) == number_in(refused)
+    assert number_in(await hooks.before("command", command="cargo test")) != number_in(refused)
+    approve = ("approvals", "approve", number_in(refused))
+    async with daemon.client(hooks.name) as own:  # the same agent, but a command that is confined
+        assert (await own.run_command(["cargo", "build"])).approval != number_in(refused)
+    code = await daemon.make_approver()
+    assert "run cargo build\nin ., in the workspace itself\n" in cli(daemon, "approvals", "show", approve[-1])[1]
+    assert cli(daemon, *approve, "--unseen", ORCHESTRATOR_APPROVER=code)[0] == 0
+    assert (await hooks.before("command", command="cargo test")).denied
+    assert not (await hooks.before("command", command="cargo build")).denied
+    async with daemon.client() as person:
+        (used,) = await entries(person, "approval_used")
+        assert (used.event["tool"].partition(" ")[0], used.agent) == (hooks.name, hooks.name)
+    again = await hooks.before("command", command="cargo build")
+    assert (again.denied, number_in(again) != number_in(refused)) == (True, True)
+    await agrees(daemon)
+
+
+def number_in(said: Said) -> str:
+    """The approval that a refusal names."""
+    assert said.denied
+    return said.reason.partition("waits for it as ")[2].partition(":")[0]
+
+
+async def test_a_grant_lets_a_command_through_each_time(daemon: RunningDaemon) -> None:
+    client = Gemini(daemon)
+    number = number_in(await client.before("command", command="cargo build"))
+    async with daemon.client() as person:
+        await person.approve(number, unseen=True, for_session=True, approver=await daemon.make_approver())
+    for _ in range(2):
+        assert not (await client.before("command", command="cargo build")).denied
+
+
+async def test_a_person_reads_where_a_command_outside_begins(daemon: RunningDaemon) -> None:
+    client = Gemini(daemon)
+    event = client.event("command", {"command": "cargo build"}, before=True)
+    elsewhere = {**event, "cwd": str(daemon.base)}
+    said = await client.send(elsewhere, "--workspace", str(daemon.workspace))
+    async with daemon.client() as person:
+        (waiting,) = (await person.approvals_list()).approvals
+        assert (waiting.approval, waiting.command) == (number_in(said), f"sh -c 'cd {daemon.base} && cargo build'")
+        await person.approve(waiting.approval, unseen=True, approver=await daemon.make_approver())
+    assert (await client.send(event)).denied
+    assert not (await client.send(elsewhere, "--workspace", str(daemon.workspace))).denied
 
 
 def patch(*rows: str) -> str:

@@ -300,6 +300,7 @@ SAMPLES: tuple[Event, ...] = (
         changes=2,
         confined_by="landlock",
     ),
+    c.ApprovalUsed(approval=Seq(29), tool="claude Bash"),
 )
 
 COMMAND = CommandLine(("make", "test"), WorkspacePath("."), "in_place", ("CI=1",))

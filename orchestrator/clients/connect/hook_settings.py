@@ -37,7 +37,7 @@ SESSION: Final = "orchestrator connect"
 """Of the trials of an agent's hook, in the journal one session."""
 
 _OFF = (
-    "none; our hook judges and records what they do, and denies the commands that policy does not allow "
+    "none; our hook judges and records what they do, and a command that policy asks about waits for a person "
     "(`orchestrator policy init --from run_tests` allows the usual ones)"
 )
 
@@ -138,9 +138,9 @@ def _place(path: str, event: str, entry: Mapping[str, Any]) -> int:
 
 
 def _codex_events(workspace: str) -> tuple[Mapping[str, Any], ...]:
+    """Of a command that was run: before one, policy may ask a person about it."""
     called = {"session_id": SESSION, "cwd": workspace, "tool_name": "Bash", "tool_use_id": "check"}
-    event = {**called, "tool_input": {"command": NO_FILE}, "tool_response": ""}
-    return tuple({**event, "hook_event_name": name} for name in ("PreToolUse", "PostToolUse"))
+    return ({**called, "hook_event_name": "PostToolUse", "tool_input": {"command": NO_FILE}, "tool_response": ""},)
 
 
 # --- Gemini CLI --------------------------------------------------------------------------

@@ -129,6 +129,8 @@ def _judged(client: str, event: Event, given: dict[str, str], token: str | None)
             "login": f"hook\0{client}\0{event.session}",
             "client": f"orchestrator hook {client}",
         }
+        if event.kind == "command" and event.before and (folder := _outside(event, root)):
+            more = {**more, "outside": folder}
         params = {"client": client, "tool": event.tool, "kind": event.kind, "call": event.call, "path": path}
         request = {
             "method": "native_before" if event.before else "native_after",
@@ -149,7 +151,8 @@ def _judged(client: str, event: Event, given: dict[str, str], token: str | None)
         return f"{error.message}. {hint}", ""
     except OrchestratorError as error:
         return f"{error.message}. {error.hint}".strip(), ""
-    return "", "\n".join(map(_notice, reply.get("notices") or []))
+    warnings = reply["result"].get("warnings", ())
+    return "", "\n".join((*warnings, *map(_notice, reply.get("notices") or [])))
 
 
 def _ours(event: Event, root: str) -> str | None:
@@ -163,6 +166,12 @@ def _ours(event: Event, root: str) -> str | None:
         if spelt.startswith(f"{root}/"):
             return spelt[len(root) + 1 :]
     return "" if event.kind == "command" else None
+
+
+def _outside(event: Event, root: str) -> str:
+    """The folder in which a command begins, if that is not in the workspace."""
+    folder = os.path.realpath(os.path.join(event.cwd, event.path))
+    return "" if folder == root or folder.startswith(f"{root}/") else folder
 
 
 def _reason(refused: Refused) -> str:

@@ -142,6 +142,13 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     via: AgentName | None = None  # as above
 
 
+class ApprovalUsed(Event, frozen=True, kw_only=True, tag="approval_used"):
+    """An agent's own tool was let run the command that a person said yes to: once."""
+
+    approval: Seq
+    tool: str  # for example `claude Bash`
+
+
 ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "agent_revoked", "conflict", "error", "withdrawn"]
 
 

@@ -19,6 +19,7 @@ from orchestrator.core.events.conflicts import (
     ApprovalGranted,
     ApprovalRequested,
     ApprovalShown,
+    ApprovalUsed,
     ConflictExpired,
     ConflictFound,
     ConflictRebased,
@@ -157,7 +158,7 @@ class Pending(Projection):
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, ApprovalShown),
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, ApprovalShown, ApprovalUsed),
             ElicitationAnswered,
             *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
             *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
@@ -218,12 +219,16 @@ class Pending(Projection):
             return None
         return None if found.due is not None and found.due <= now_ms else found
 
-    def command_request(self, agent: AgentName, command: CommandLine, now_ms: int) -> Approval | None:
-        """The request to run exactly this that waits, or was granted and still holds; a granted one before others."""
+    def command_request(self, agent: AgentName, command: CommandLine, operation: str, now_ms: int) -> Approval | None:
+        """The request to run exactly this that waits, or was granted and still holds; a granted one before others.
+
+        Of the same operation: `run_command` confines what it runs, a tool of the agent's own does not.
+        """
         found = [
             item
             for item in self.expiring()
-            if item.agent == agent and item.command == command and (item.due is None or item.due > now_ms)
+            if (item.agent, item.command, item.request.provenance.operation) == (agent, command, operation)
+            and (item.due is None or item.due > now_ms)
         ]
         return min(found, key=lambda item: item.state != "granted", default=None)
 
@@ -284,7 +289,7 @@ class Pending(Projection):
                 intent = self._intents.pop(change, None)
                 if intent is not None and intent.provenance.approval is not None:
                     self._turn(intent.provenance.approval, change=None, state="granted")
-            case CommandStarted(approval=int() as approval):
+            case CommandStarted(approval=int() as approval) | ApprovalUsed(approval=approval):
                 self._turn(approval, state="used")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)

@@ -11,7 +11,7 @@ from orchestrator.core.commands import CommandLine
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.policy.rules import Allow
+from orchestrator.core.policy.rules import Allow, NeedApproval
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 
@@ -66,21 +66,30 @@ class CommandPermissions:
         permissions = self._s.permissions
         first = permissions.policy.commands.default_mode
         line = permissions.likeliest(caller, CommandLine(command.argv, cwd, first, environment), command.mode)
-        check = running(line)
-        verdict = permissions.permit(caller, check)
+        verdict = permissions.permit(caller, running(line))
         if isinstance(verdict, Allow):
             return Permitted(line, verdict.rule)
-        known = self._s.state.pending.command_request(caller.agent, line, self._s.clock.now_ms())
+        return await self.ask_person(caller, call, line, verdict)
+
+    async def ask_person(
+        self, caller: Caller, call: Call, line: CommandLine, verdict: NeedApproval, *, how: str = ""
+    ) -> Permitted | Waits:
+        """By a yes that was given to exactly this command, of the same operation; else there is a request for one.
+
+        `how` is what a person should know beside the policy's reason.
+        """
+        operation, now = call.operation.name, self._s.clock.now_ms()
+        known = self._s.state.pending.command_request(caller.agent, line, operation, now)
         if known is not None and known.state == "granted":
             return Permitted(line, verdict.rule, known.seq)
         if known is not None:
             return Waits(line, known.seq, verdict.reason)
         request = ApprovalRequested(
-            provenance=Provenance(operation=call.operation.name, reason=getattr(call.params, "reason", "")),
-            paths=(PathChange(cwd, None, None),),
-            rule=f"{verdict.rule}: {verdict.reason}",
-            permissions=(check,),
-            expires_at=self._s.clock.now_ms() + permissions.policy.limits.approval_ttl_s * 1000,
+            provenance=Provenance(operation=operation, reason=getattr(call.params, "reason", "")),
+            paths=(PathChange(line.cwd, None, None),),
+            rule=". ".join(filter(None, (f"{verdict.rule}: {verdict.reason}", how))),
+            permissions=(running(line),),
+            expires_at=now + self._s.permissions.policy.limits.approval_ttl_s * 1000,
         )
-        recorded = await self._s.notes.append(caller.aside(call), (f"approval:{cwd}", request))
+        recorded = await self._s.notes.append(caller.aside(call), (f"approval:{line.cwd}", request))
         return Waits(line, recorded[0].seq, verdict.reason)
