@@ -8,7 +8,6 @@ import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -33,7 +32,7 @@ class ConfinedCommands:
         self._caches = caches
         self._prefix = f"orchestrator-{name}-"
         self._server = ForkServer()
-        self._confinement, self._running = confinement, list[LaunchedProcess]()
+        self._confinement, self._starting, self._running = confinement, 0, list[ConfinedCommand]()
         self._confine = CommandConfinement(confinement, workspace=workspace, own=own, prefix=self._prefix)
         with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:  # without descriptors: the next start
             for entry in entries:
@@ -50,30 +49,39 @@ class ConfinedCommands:
         return self._confinement.by == "namespaces"
 
     async def start(self, spec: CommandSpec) -> ConfinedCommand:
+        self._starting += 1
+        try:
+            command = await to_thread.run_sync(self._started, spec)
+        finally:
+            self._starting -= 1
+        self._running = [other for other in self._running if other.runs] + [command]
+        return command
+
+    def _started(self, spec: CommandSpec) -> ConfinedCommand:
+        """Blocking."""
         if spec.cache is not None and self._caches is not None:
-            spec = await to_thread.run_sync(_with_caches, spec, f"{self._caches}/{spec.cache}")
-        prepared = await to_thread.run_sync(partial(self._confine.prepare, spec))
+            spec = _with_caches(spec, f"{self._caches}/{spec.cache}")
+        prepared = self._confine.prepare(spec)
         not_kept = [*prepared.not_kept]
         if os.getuid() == 0 and not (self._confinement.by == "namespaces" and namespaces.bounds_processes()):
             not_kept.append("any number of processes, as root has no limit")
         confined_by = self.health + (f"; not kept from it: {', '.join(not_kept)}" if not_kept else "")
         try:
-            process = await to_thread.run_sync(self._server.launch, _message(prepared, spec))
+            process = self._server.launch(_message(prepared, spec))
         except BaseException:
             if prepared.temporary is not None:
                 command_launcher.remove(prepared.temporary)  # the launcher may not have come to it
             raise
-        self._running = [other for other in self._running if other.code is None] + [process]
         return ConfinedCommand(process, confined_by)
 
     def holds(self, pid: int) -> bool:
         """Whether a process is one of a running command's, or may have been: of one that ended, nobody can tell.
 
-        What they leave behind comes to their launcher.
+        What they leave behind comes to their launcher, and all launchers are below the fork server.
         """
-        launchers = {process.pid for process in self._running if process.code is None}
-        while launchers and pid > 1:
-            if pid in launchers:
+        some_run = self._starting > 0 or any(command.runs for command in self._running)
+        while some_run and pid > 1:
+            if pid == self._server.pid:
                 return True
             try:
                 pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
@@ -92,6 +100,10 @@ class ConfinedCommand:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        return self._process.code is None
 
     async def wait(self) -> int:
         """As shells have it, 128 and a signal's number mean that signal: bubblewrap and the launcher tell no more."""

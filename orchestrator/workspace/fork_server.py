@@ -29,6 +29,8 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._channel: socket.socket | None = None
+        self.pid = 0
+        """Its process, once there is one: all that commands start is below it."""
         self._asking = threading.Lock()
 
     def launch(self, message: bytes) -> LaunchedProcess:
@@ -76,6 +78,7 @@ class ForkServer:
                 env={"PATH": os.defpath},
                 start_new_session=True,
             )
+        self.pid = process.pid
         weakref.finalize(self, _end, channel, process)
         return channel
 

@@ -22,6 +22,7 @@ from orchestrator.workspace import command_confinement, landlock
 from orchestrator.workspace import namespaces as namespaces_module
 from orchestrator.workspace.command_confinement import Confinement, find_confinement
 from orchestrator.workspace.confined_command import ConfinedCommand, ConfinedCommands
+from orchestrator.workspace.fork_server import ForkServer, LaunchedProcess
 
 pytestmark = [
     pytest.mark.anyio,
@@ -220,6 +221,23 @@ async def test_its_launcher_was_ended(ground: Ground, runner: ConfinedCommands) 
         assert await command.wait() == -signal.SIGKILL
         await command.end()
     assert not runner.holds(command.pid)
+
+
+async def test_it_is_known_from_its_first_moment(
+    ground: Ground, runner: ConfinedCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before who started it goes on: what it is allowed must not depend on how fast it is."""
+    launch, held = ForkServer.launch, []
+
+    def launched(server: ForkServer, message: bytes) -> LaunchedProcess:
+        process = launch(server, message)
+        held.append(runner.holds(process.pid))
+        return process
+
+    monkeypatch.setattr(ForkServer, "launch", launched)
+    await ended(await runner.start(ground.spec("true")))
+    assert held == [True]
+    assert not runner.holds(os.getpid())
 
 
 async def test_descriptors(ground: Ground, runner: ConfinedCommands) -> None:
