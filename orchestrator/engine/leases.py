@@ -254,9 +254,10 @@ class Leases:
                 task=session.task if session else None,
                 reason=params.reason,
             )
-            known = tuple(self._s.state.registry.paths())
-            decide = partial(reserve, wanted, caller.agent, caller.session, self._s.state.leases.live(), known)
-            outcome = await to_thread.run_sync(decide)
+            live = self._s.state.leases.live()
+            known = self._s.state.registry.paths() if live else ()  # there may be many
+            decide = partial(reserve, wanted, caller.agent, caller.session, live, known)
+            outcome = await to_thread.run_sync(decide) if live else decide()
             if isinstance(outcome, tuple):
                 return outcome
             recorded = await self._s.notes.append(origin, (f"lease:{caller.agent}", outcome))
