@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 
 import anyio
 
@@ -38,8 +40,8 @@ class WriteBatch:
         self._workspace = workspace
         self._writes = tuple((change.path, workspace.atomic_write(change)) for change in self.changes)
         self._many = len(self._writes) > MANY
-        self._makers = {change.path for change in self.changes if change.parents}
-        self._moves = {change.path for change in self.changes if change.moved_from is not None}
+        self._makers = {change.path: "" for change in self.changes if change.parents}
+        self._moves = _sharing_directories(self.changes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -50,7 +52,7 @@ class WriteBatch:
     async def stage(self) -> None:
         """Every temporary file, written and synced. Raises as `AtomicWrite.stage`; nothing is left behind then."""
         # Who makes a directory goes before all who write to it; `abandon` removes it after them.
-        raised = await self._each(self._writes, lambda path, write: write.stage(), in_order=self._makers)
+        raised = await self._each(self._writes, lambda path, write: write.stage(), together=self._makers)
         if raised:
             await self.abandon()
             raise raised[0]
@@ -68,7 +70,7 @@ class WriteBatch:
             stats[path] = write.commit()
             committed.append((path, write))
 
-        raised = await self._each(self._writes, commit, in_order=self._moves)
+        raised = await self._each(self._writes, commit, together=self._moves)
         if not raised:
             return stats
         stopped = [error for error in raised if isinstance(error, WritesStopped)]
@@ -89,7 +91,7 @@ class WriteBatch:
             except ChangedMeanwhile as displaced:
                 left.append(displaced)
 
-        if raised := await self._each(committed[::-1], roll_back, in_order=self._moves):
+        if raised := await self._each(committed[::-1], roll_back, together=self._moves):
             raise raised[0]
         return left
 
@@ -128,25 +130,29 @@ class WriteBatch:
         entries: Sequence[Entry],
         work: Callable[[WorkspacePath, AtomicWrite], None],
         *,
-        in_order: Set[WorkspacePath] = frozenset(),
+        together: Mapping[WorkspacePath, str] = MappingProxyType({}),
     ) -> list[Exception]:
         """Do it for each; what was raised. Once something was, no other is begun.
 
-        Of many, those `in_order` go first, and the others beside one another.
+        Of many, those that are named go first, one after another where they go `together`; then the others.
         """
         if not self._many:
-            return await self._in_lanes(1, entries, work)
-        first, others = ([entry for entry in entries if (entry[0] in in_order) is first] for first in (True, False))
-        return await self._in_lanes(1, first, work) or await self._in_lanes(LANES, others, work)
+            return await self._in_lanes(1, [entries], work)
+        groups: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if entry[0] in together:
+                groups.setdefault(together[entry[0]], []).append(entry)
+        others = [[entry] for entry in entries if entry[0] not in together]
+        return await self._in_lanes(LANES, groups.values(), work) or await self._in_lanes(LANES, others, work)
 
     async def _in_lanes(
-        self, lanes: int, entries: Sequence[Entry], work: Callable[[WorkspacePath, AtomicWrite], None]
+        self, lanes: int, groups: Collection[Sequence[Entry]], work: Callable[[WorkspacePath, AtomicWrite], None]
     ) -> list[Exception]:
         raised: list[Exception] = []
-        left = iter(entries)
+        left = iter(groups)
 
         def lane() -> None:
-            for path, write in left:
+            for path, write in chain.from_iterable(left):
                 try:
                     work(path, write)
                 except (ChangedMeanwhile, OrchestratorError, OSError) as error:
@@ -156,13 +162,32 @@ class WriteBatch:
                 if raised:
                     return
 
+        lanes = min(lanes, len(groups))
         if lanes == 1:
             await self._workspace.off_loop(lane)
             return raised
-        async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as tasks:
             for _ in range(lanes):
-                group.start_soon(self._workspace.off_loop, lane)
+                tasks.start_soon(self._workspace.off_loop, lane)
         return raised
+
+
+def _sharing_directories(changes: Iterable[DiskChange]) -> dict[WorkspacePath, str]:
+    """Which moves go together: those that share a directory with one another, by a directory of theirs.
+
+    One that a file left must not be synced before the one that it came to, lest it be nowhere after a crash.
+    """
+    above: dict[str, str] = {}
+
+    def first(directory: str) -> str:
+        while (up := above.setdefault(directory, directory)) != directory:
+            above[directory] = directory = above.setdefault(up, up)
+        return directory
+
+    moves = [(change.path, change.moved_from) for change in changes if change.moved_from is not None]
+    for path, source in moves:
+        above[first(source.rpartition("/")[0])] = first(path.rpartition("/")[0])
+    return {path: first(path.rpartition("/")[0]) for path, _ in moves}
 
 
 def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
