@@ -187,7 +187,14 @@ class Engine:
         writer, undoer = Writer(services, pipeline, renames), Undoer(services, pipeline)
         resolver = ConflictResolver(services, answers.diffs, gate, proposals, rebaser)
         auditor = Auditor(services)
-        upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
+        upkeep = Maintenance(
+            services,
+            gate,
+            keeper,
+            state_dir=facts.state_dir,
+            keep_snapshot=self._snapshots.keep,
+            forget_copies=scratch.forget,
+        )
         checks = StateCheck(journal, state, workspace, services.locks, importer)
         self._policies = policy_keeper = PolicyKeeper(services, facts.policies, facts.loaded)
         administration = Administration(

@@ -130,5 +130,11 @@ class ScratchTrees(Protocol):
         Raises DiskFull where they would not fit, FileTooLarge over the limit of a copy.
         """
 
+    async def forget(self, digest: Digest) -> None:
+        """Keep no copy of this content for commands to come; one that a command sees goes after it.
+
+        Kept trees have what they have. Raises OSError.
+        """
+
     async def reopen(self, name: str) -> ScratchTree | None:
         """A kept one by its folder's name; None where there is none."""

@@ -13,7 +13,7 @@ import msgspec
 
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import DiskFull
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.workspace import Workspace
 from orchestrator.workspace import overlay
 from orchestrator.workspace.disk import signature_of
@@ -67,6 +67,19 @@ class ScratchBase:
         self._users -= 1
         if not self._users:
             self._in_use = None  # it takes memory by the file
+
+    def forget(self, digest: Digest) -> None:
+        """What has this content goes, at the latest with the next `sweep` when none has it as a layer."""
+        if self._in_use is not None or self._manifest.exists():
+            copy = self._in_use or self._opened()
+            if any(copied.digest == digest for copied in copy.files.values()):
+                self._manifest.unlink(missing_ok=True)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what is not known to be whole, or was not to stay, unless it is in use."""
+        if self._in_use is None and self._folder.exists() and not self._manifest.exists():
+            self._drop()
 
     def contents(self, files: Sequence[WorkspacePath], home: str) -> Contents:
         """Let the base, with the delta of the layers in `home`, be these files as they are now. It is held.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.logs import logger
 from orchestrator.ports.commands import ScratchChanges, ScratchTree
@@ -56,6 +56,7 @@ class LocalScratchTrees:
         self._base_turn = anyio.Lock()
         if folder.exists():
             remove(str(folder))
+        self._base.sweep()
 
     async def make(
         self,
@@ -92,6 +93,14 @@ class LocalScratchTrees:
         copy.files, copy.links = known.files, known.links
         return LocalScratchTree(copy, self._ignore, self._disk, known.kept_for)
 
+    async def forget(self, digest: Digest) -> None:
+        async with self._base_turn:
+            await to_thread.run_sync(self._base.forget, digest)
+
+    async def _sweep(self) -> None:
+        async with self._base_turn:
+            await to_thread.run_sync(self._base.sweep)
+
     async def _new_folder(self, place: Path) -> str:
         await to_thread.run_sync(partial(place.mkdir, mode=0o700, exist_ok=True))
         return await to_thread.run_sync(partial(tempfile.mkdtemp, dir=place))
@@ -120,7 +129,8 @@ class LocalScratchTrees:
             self._base.release()
             await _remove(home)
             raise
-        return LayeredScratchTree(home, contents, self._base, self._ignore, self._disk)
+        upper = Confinement(f"{home}/{overlay.UPPER}", self._disk)
+        return LayeredScratchTree(home, contents, upper, self._ignore, release=self._base.release, sweep=self._sweep)
 
 
 class LocalScratchTree:
@@ -152,16 +162,28 @@ class LocalScratchTree:
 
 
 class LayeredScratchTree:
-    """See `ports.commands.ScratchTree`: an overlay. `home`: where its layers are, but for the base."""
+    """See `ports.commands.ScratchTree`: an overlay. `home`: where its layers are, but for the base.
+
+    `release` lets go of the base, `sweep` of what nothing needs then.
+    """
 
     copied_by = "overlay"
     kept_for = ("", "")
 
-    def __init__(self, home: str, contents: Contents, base: ScratchBase, ignore: Ignore, disk: Disk) -> None:
+    def __init__(
+        self,
+        home: str,
+        contents: Contents,
+        upper: Confinement,
+        ignore: Ignore,
+        *,
+        release: Callable[[], None],
+        sweep: Callable[[], Awaitable[None]],
+    ) -> None:
         self.layers, self.folder = home, f"{home}/{overlay.TREE}"
-        self._contents, self._base, self._ignore, self._disk = contents, base, ignore, disk
+        self._contents, self._upper, self._ignore = contents, upper, ignore
+        self._release, self._sweep = release, sweep
         self.missing = contents.missing
-        self._upper = Confinement(f"{home}/{overlay.UPPER}", disk)
         self._open = True
 
     async def make_directory(self, path: WorkspacePath) -> None:
@@ -178,11 +200,13 @@ class LayeredScratchTree:
         if self._open:
             self._open = False
             self._upper.close()
-            self._base.release()
+            self._release()
 
     async def remove(self) -> None:
         self.release()
         await _remove(self.layers)
+        with anyio.CancelScope(shield=True):
+            await self._sweep()
 
 
 async def _remove(folder: str) -> None:

@@ -544,6 +544,20 @@ async def test_a_copy_sees_what_changed_since_the_last_one(daemon: RunningDaemon
         assert [item.path for item in third.changes] == ["src/made"]
 
 
+async def test_no_copy_that_is_kept_has_a_redacted_content(daemon: RunningDaemon) -> None:
+    kept = daemon.state_dir / "scratch_base"
+    code = await daemon.make_approver()
+    async with daemon.client("claude") as claude, daemon.client() as person:
+        made = await claude.write_file("secret", "hunter2\n", "create")
+        await claude.run_command(["true"], mode="scratch")
+        if not kept.exists():
+            pytest.skip("trees are copied whole here")
+        await claude.write_file("secret", "none\n", "truncate")
+        await person.journal_redact(blob=made.version_id, approver=code)
+        assert not kept.exists()
+        assert (await claude.run_command(["sh", "-c", "cat secret"], mode="scratch")).output == "none\n"
+
+
 async def test_a_file_where_a_directory_was_is_left_out_of_what_comes_back(daemon: RunningDaemon) -> None:
     script = "rm -r dir; echo > dir; rm file; mkdir file; echo > file/x; echo > fine"
     async with daemon.client("claude") as claude:

@@ -276,6 +276,32 @@ def test_an_overlay_is_as_a_copy(
     anyio.run(check)
 
 
+# --- what is kept -----------------------------------------------------------------------------
+
+
+async def test_a_content_that_is_to_be_forgotten_is_kept_no_more(ground: Ground) -> None:
+    """Not for commands to come; a command that sees it sees it to its end."""
+    kept = ground.state / "scratch_base"
+    await ground.trees.forget(digest_of(b"3"))  # there is none
+    tree = await ground.make()
+    await ground.trees.forget(digest_of(b"no such content"))
+    await tree.remove()
+    assert kept.exists()
+    await ground.trees.forget(digest_of(b"3"))
+    assert not kept.exists()
+    tree, other = await ground.make(), await ground.make()
+    await ground.trees.forget(digest_of(b"3"))
+    await other.remove()
+    assert await ground.shell(tree, "cat three") == "3"
+    await tree.remove()
+    assert not kept.exists()
+    tree = await ground.make()
+    await ground.trees.forget(digest_of(b"3"))  # and the daemon is killed
+    ground.made()
+    assert not kept.exists()
+    await tree.remove()
+
+
 # --- where it can't be ----------------------------------------------------------------------
 
 

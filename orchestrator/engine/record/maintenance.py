@@ -48,9 +48,10 @@ class Maintenance:
         *,
         state_dir: str,
         keep_snapshot: Callable[[], Awaitable[None]],
+        forget_copies: Callable[[Digest], Awaitable[None]],
     ) -> None:
         self._s, self._gate, self._keeper, self._state_dir = services, gate, keeper, state_dir
-        self._keep_snapshot = keep_snapshot
+        self._keep_snapshot, self._forget_copies = keep_snapshot, forget_copies
         self._redacting = anyio.Lock()
 
     async def journal_backup(self, caller: Caller, call: Call, params: k.JournalBackup) -> k.BackupAnswer:
@@ -186,6 +187,7 @@ class Maintenance:
             size = len(await self._s.contents.find(digest) or b"")
         except e.JournalCorrupt:
             size = 0  # a damaged content can be taken out too
+        await self._forget_copies(digest)
         event = ContentRedacted(digest=digest, size=size, by=caller.agent, reason=params.reason)
         try:
             done = await self._s.journal.forget(event, caller.origin(call))
