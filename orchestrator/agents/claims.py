@@ -1,4 +1,4 @@
-"""Whether an edit that an agent reports is on disk."""
+"""What an agent reports of an edit, held against the disk."""
 
 from __future__ import annotations
 
@@ -19,21 +19,40 @@ def missing(root: str, path: str, diff: Content) -> bool:
     if not diff.new_text.strip():
         return False
     try:
-        fd = os.open(f"{root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        text = _text(root, path)
     except FileNotFoundError:
         return True
-    except OSError:
+    return text is not None and _plain(diff.new_text) not in _plain(text)
+
+
+def takes_all(root: str, path: str, diff: Content) -> bool:
+    """Whether an edit takes away all that is in a file: so Codex CLI tells of a file that it deletes."""
+    if diff.new_text or not diff.old_text:
         return False
+    try:
+        text = _text(root, path)
+    except FileNotFoundError:
+        return False
+    return text is not None and _plain(diff.old_text) == _plain(text)
+
+
+def _text(root: str, path: str) -> str | None:
+    """None: not to be known. Raises FileNotFoundError."""
+    try:
+        fd = os.open(f"{root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return None
     with open(fd, "rb") as file:  # noqa: PTH123  # a descriptor
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            return False
+            return None
         data = file.read(MOST_BYTES)
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return False
-    return _plain(diff.new_text) not in _plain(text)
+        return None
 
 
 def _plain(text: str) -> str:

@@ -79,7 +79,7 @@ class Launcher:
     def __init__(self, run: Run, gate: Gate, screen: Screen, transcript: Transcript) -> None:
         self._run, self._screen, self._transcript = run, screen, transcript
         delegates = run.profile.delegates_files and not run.isolated
-        self._calls = ToolCalls(run.root, gate, screen, reports=not delegates and not run.isolated)
+        self._calls = ToolCalls(run.root, gate, screen, reports=not run.isolated)
         self._budget = Budget(run.most_calls, run.most_tokens)
         terms = Terms(run.root, run.yes_to, delegates, run.isolated)
         self._requests = AgentRequests(gate, screen, transcript, self._calls, self._budget, terms)

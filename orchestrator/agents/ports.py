@@ -39,7 +39,7 @@ class Gate(Protocol):
         """Nobody need answer any more; nothing happens where somebody has."""
 
     async def begun(self, call: wire.ToolCall, edits: Sequence[Edit]) -> None:
-        """The agent is about to make these edits."""
+        """The agent is about to make these edits, to delete or move the files that it names, or to run a command."""
 
     async def ended(self, call: wire.ToolCall, edits: Sequence[Edit]) -> None:
         """A call is over: what it has changed is recorded."""

@@ -145,7 +145,12 @@ class AgentRequests:
         paths = [inside(self._root, path) for path in call.paths]
         if self._isolated and action is not None and paths and None not in paths:
             return Decision("allow", "it is in the run's own copy")
-        verdicts = [await self._gate.verdict(action, path) for path in paths if path is not None and action is not None]
+        deleted = self._calls.deleted(call)
+        verdicts = [
+            await self._gate.verdict("delete" if path in deleted else action, path)
+            for path in paths
+            if path is not None and action is not None
+        ]
         return decide(call, self._yes_to, verdicts, outside=None in paths)
 
     async def _chosen(

@@ -17,7 +17,7 @@ LAST_REPORTS_S = 10.0
 
 
 class ToolCalls:
-    """All of one run. `reports`: the agent changes files by itself, so the daemon is told of its edits."""
+    """All of one run. `reports`: the agent works in the workspace, so the daemon is told what it changes by itself."""
 
     def __init__(self, root: str, gate: Gate, screen: Screen, *, reports: bool) -> None:
         self._root, self._gate, self._screen, self._reports = root, gate, screen, reports
@@ -38,6 +38,11 @@ class ToolCalls:
         found = ((inside(self._root, diff.path), diff) for diff in call.diffs)
         return [Edit(path, diff.old_text, diff.new_text) for path, diff in found if path is not None]
 
+    def deleted(self, call: wire.ToolCall) -> set[str]:
+        """The files in the workspace of which its edits leave nothing."""
+        found = ((inside(self._root, diff.path), diff) for diff in call.diffs)
+        return {path for path, diff in found if path is not None and claims.takes_all(self._root, path, diff)}
+
     def update(self, new: wire.ToolCall) -> None:
         """What the agent says of a call: shown, and queued for the daemon."""
         before = self._calls.pop(new.tool_call_id, None)
@@ -54,11 +59,15 @@ class ToolCalls:
                 path = inside(self._root, diff.path)
                 if path is not None and claims.missing(self._root, path, diff):
                     self._unproven[path] = diff
-        if self._reports and (ended or call.diffs):
+        if self._reports and (ended or self._changes(call)):
             try:
                 self._send.send_nowait(call)
             except anyio.WouldBlock:
                 self._screen.note(f"too many tool calls at once: {escaped(call.title or 'one')} is not recorded")
+
+    def _changes(self, call: wire.ToolCall) -> bool:
+        """Whether it says which files it changes. A command does not; it counts once it was asked about."""
+        return bool(call.diffs) or (call.kind in ("delete", "move") and bool(call.paths))
 
     async def report(self) -> None:
         """Report what is queued, in its order, as long as the run lasts."""
@@ -78,17 +87,20 @@ class ToolCalls:
     async def reported(self, call: wire.ToolCall, *, anew: bool = False) -> None:
         """Tell the daemon of a call that is about to change files, or is over; returns when it knows.
 
-        `anew`: also what it was told before, as it may have restarted since.
+        `anew`: the agent goes on with it now. The daemon is told again, as it may have restarted since.
         """
         if not self._reports:
             return
         async with self._turn:
-            known, edits = self._begun.get(call.tool_call_id), self.edits(call)
+            known, edits, told = self._begun.get(call.tool_call_id), self.edits(call), self._changes(call)
             try:
-                if call.over and (known is not None or edits):
+                if call.over and (known is not None or told):
                     self._begun.pop(call.tool_call_id, None)
                     await self._gate.ended(call, edits)
-                elif not call.over and edits and (anew or known is None or known.diffs != call.diffs):
+                elif not call.over and (
+                    (anew and (told or call.kind == "execute"))
+                    or (told and (known is None or (known.diffs, known.paths) != (call.diffs, call.paths)))
+                ):
                     self._begun[call.tool_call_id] = call
                     await self._gate.begun(call, edits)
             except OrchestratorError as error:

@@ -1,7 +1,8 @@
 """Calls of an agent's own tools, as the program that launched it reports them.
 
 A report is the agent's claim. A change is credited to the agent only where the disk has exactly what the agent said
-that it would write, and nobody noted it before; all else is an external change.
+that it would write, move or delete, and nobody noted it before; all else is an external change. What a command that
+was asked about changes is the agent's, as with hooks, as long as no other session's command runs.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from orchestrator.core.text.regions import written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.pipeline import rules
 from orchestrator.engine.external.batches import ExternalBatch
-from orchestrator.engine.external.native_claims import Key, NativeClaim
+from orchestrator.engine.external.native_claims import GONE, Key, NativeClaim
 from orchestrator.engine.external.observer import CurrentFile, Observer
+from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.services import Services
 
 LISTED_CHANGES = 50
@@ -49,15 +51,15 @@ class _Claimed(msgspec.Struct):
     """A call that changes files."""
 
     group: ExternalBatch
-    claims: dict[WorkspacePath, NativeClaim] = msgspec.field(default_factory=dict)
+    claims: dict[WorkspacePath | None, NativeClaim] = msgspec.field(default_factory=dict)  # None: of a command
     edits: dict[WorkspacePath, list[ReportedEdit]] = msgspec.field(default_factory=dict)
 
 
 class ReportedCalls:
     """The operation that a run calls, and what goes on between its calls."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
+    def __init__(self, services: Services, observer: Observer, watching: Watching) -> None:
+        self._s, self._observer, self._watching = services, observer, watching
         self._open: dict[Key, _Claimed] = {}
 
     async def report_tool_call(self, caller: Caller, call: Call, params: ReportToolCall) -> ToolCallNote:
@@ -138,7 +140,7 @@ class ReportedCalls:
 
     async def _claim(self, caller: Caller, call: Call, params: ReportToolCall) -> None:
         """From here on exactly what it says that it writes is its own."""
-        if not params.edits:
+        if not params.edits and params.kind not in ("delete", "move", "execute"):
             return
         key = (caller.session, params.call)
         claimed = self._open.get(key)
@@ -147,6 +149,10 @@ class ReportedCalls:
                 del self._open[next(iter(self._open))]
             tool = f"{params.client} {params.tool}"
             claimed = self._open[key] = _Claimed(ExternalBatch(self._s, "acp", _origin(caller, call, params), tool))
+        if params.kind == "execute" and params.state == "begins":
+            self._add(key, claimed, NativeClaim(claimed.group, None))
+        if params.kind in ("delete", "move"):
+            self._claim_gone(key, claimed, [self._s.paths.file(path, may_create=True) for path in params.paths])
         for path, edits in _by_path(self._paths(params.edits), params.edits).items():
             if path in claimed.group.changed:
                 continue
@@ -170,13 +176,27 @@ class ReportedCalls:
     def _begin(
         self, key: Key, claimed: _Claimed, path: WorkspacePath, before: bytes | None, entry: FileEntry | None
     ) -> None:
-        contents = frozenset(map(_digest, outcomes(before, claimed.edits[path])))
+        left = outcomes(before, claimed.edits[path])
+        contents = frozenset(map(_digest, left)) | ({GONE} if before and b"" in left else frozenset())
         version, known = entry.version if entry is not None else None, claimed.claims.get(path)
         if known is not None and known.version == version:
             contents |= known.contents
         if contents:
-            claim = claimed.claims[path] = NativeClaim(claimed.group, path, contents, version)
-            self._observer.claims.begin((key[0], f"{key[1]}\0{path}"), claim)
+            self._add(key, claimed, NativeClaim(claimed.group, path, contents, version))
+
+    def _claim_gone(self, key: Key, claimed: _Claimed, paths: Sequence[WorkspacePath]) -> None:
+        """Those that are there will be gone; where one is not, it is where the content of the only other one goes."""
+        known = {path: entry for path in paths if (entry := self._s.state.registry.get(path)) is not None}
+        for path, entry in known.items():
+            self._add(key, claimed, NativeClaim(claimed.group, path, frozenset((GONE,)), entry.version))
+        moved = next(iter(known.values())).digest if len(known) == 1 else None
+        for path in paths:
+            if path not in known and moved is not None:
+                self._add(key, claimed, NativeClaim(claimed.group, path, frozenset((moved,))))
+
+    def _add(self, key: Key, claimed: _Claimed, claim: NativeClaim) -> None:
+        claimed.claims[claim.path] = claim
+        self._observer.claims.begin((key[0], f"{key[1]}\0{claim.path or ''}"), claim)
 
     async def run(self) -> None:
         """While the daemon serves: what others change meanwhile, an edit is made of as well."""
@@ -200,13 +220,16 @@ class ReportedCalls:
             return ToolCallNote()
         try:
             for path, claim in claimed.claims.items():
+                if path is None:
+                    await self._watching.settle()
+                    continue
                 async with self._s.locks.alone((path,)):
                     present = await self._present(path)
                 if present is not None:
                     await self._note_written(caller, call, claim, present)
         finally:
             for path in claimed.claims:
-                self._observer.claims.end((caller.session, f"{params.call}\0{path}"))
+                self._observer.claims.end((caller.session, f"{params.call}\0{path or ''}"))
         group = claimed.group
         await group.close()
         listed = [(path, seq) for path, seq in sorted(group.changed.items()) if self._s.access.lists(caller, path)]

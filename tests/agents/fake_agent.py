@@ -123,6 +123,7 @@ def works(agent: Agent, task: str) -> None:
 def permissions(agent: Agent, _: str) -> None:
     """Asks about several things, and says what was answered."""
     root = str(agent.root)
+    diff = {"type": "diff", "path": f"{root}/a.txt", "oldText": (agent.root / "a.txt").read_text(), "newText": ""}
     say = [
         agent.permission("read", "read", f"{root}/a.txt"),
         agent.permission("edit", "edit", f"{root}/a.txt"),
@@ -131,6 +132,7 @@ def permissions(agent: Agent, _: str) -> None:
         agent.permission("up", "read", f"{root}/../x"),
         agent.permission("shell", "execute"),
         agent.permission("mcp__orchestrator__edit_file", "other"),
+        agent.permission("empty", "edit", content=[diff]),
     ]
     agent.say(" ".join(say))
 
@@ -283,6 +285,32 @@ def announces_and_asks(agent: Agent, _: str) -> None:
     agent.update("tool_call_update", toolCallId=title, status="completed", content=[diff])
 
 
+def deletes(agent: Agent, _: str) -> None:
+    """Deletes a file with a tool of its own, and moves another."""
+    for id, kind, names in (("d1", "delete", ("a.txt",)), ("m1", "move", ("b.txt", "c.txt"))):
+        paths = [agent.root / name for name in names]
+        told = [{"path": str(path)} for path in paths]
+        agent.update("tool_call", toolCallId=id, title=kind, kind=kind, status="pending", locations=told)
+        agent.permission("read", "read", str(paths[0]))  # when this is answered, the call is known to the daemon
+        if kind == "move":
+            paths[0].rename(paths[1])
+        else:
+            paths[0].unlink()
+        agent.update("tool_call_update", toolCallId=id, status="completed")
+
+
+def builds(agent: Agent, _: str) -> None:
+    """Runs a command that it asked about, and one that it did not."""
+    if agent.permission("make", "execute", rawInput={"command": "make"}) == "yes":
+        (agent.root / "built.txt").write_text("built\n")
+        (agent.root / "a.txt").unlink()
+    agent.update("tool_call_update", toolCallId="make", status="completed")
+    agent.update("tool_call", toolCallId="x1", title="more", kind="execute", status="in_progress")
+    agent.permission("read", "read", str(agent.root / "b.txt"))
+    (agent.root / "b.txt").write_text("more\n")
+    agent.update("tool_call_update", toolCallId="x1", status="completed")
+
+
 def goes_on(agent: Agent, task: str) -> None:
     """Works on when the daemon is gone."""
     agent.say("ready\n")
@@ -328,6 +356,8 @@ SCRIPTS: dict[str, Callable[[Agent, str], None]] = {
             dies_after_its_edit,
             announces_and_asks,
             asks,
+            builds,
+            deletes,
             goes_on,
             spends,
             isolated,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.claims import missing
+from orchestrator.agents.claims import missing, takes_all
 from orchestrator.agents.wire import Content
 
 
@@ -23,3 +23,18 @@ from orchestrator.agents.wire import Content
 def test_missing(tmp_path: Path, said: str, is_missing: bool) -> None:
     (tmp_path / "Makefile").write_text("all:\n\tpytest -q\n")
     assert missing(str(tmp_path), "Makefile", Content(type="diff", path="x", new_text=said)) is is_missing
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "takes"),
+    [
+        pytest.param("all:\n\tpytest -q\n", "", True, id="all"),
+        pytest.param("all:\n", "", False, id="a passage"),
+        pytest.param("all:\n\tpytest -q\n", "x", False, id="another text instead"),
+        pytest.param(None, "", False, id="a new file"),
+    ],
+)
+def test_takes_all(tmp_path: Path, old: str | None, new: str, takes: bool) -> None:
+    (tmp_path / "Makefile").write_text("all:\n\tpytest -q\n")
+    assert takes_all(str(tmp_path), "Makefile", Content(type="diff", path="x", old_text=old, new_text=new)) is takes
+    assert not takes_all(str(tmp_path), "absent", Content(type="diff", path="x", old_text="x", new_text=""))

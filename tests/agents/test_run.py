@@ -90,13 +90,14 @@ def test_the_transcript_covers_secrets_that_come_in_pieces(daemon: RunningDaemon
 @pytest.mark.parametrize(
     ("options", "answers"),
     [
-        pytest.param((), "yes yes no no no no yes", id="what policy allows"),
-        pytest.param(("--yes-to", "reads"), "yes no no no no no yes", id="reads"),
-        pytest.param(("--yes-to", "none"), "no no no no no no yes", id="nothing"),
+        pytest.param((), "yes yes no no no no yes no", id="what policy allows"),
+        pytest.param(("--yes-to", "reads"), "yes no no no no no yes no", id="reads"),
+        pytest.param(("--yes-to", "none"), "no no no no no no yes no", id="nothing"),
     ],
 )
 def test_permission_without_a_person(daemon: RunningDaemon, options: tuple[str, ...], answers: str) -> None:
-    """Asked about: a read, an edit, a secret, a file outside, a path that climbs out, a shell, a tool of ours."""
+    """Asked about: a read, an edit, a secret, a file outside, a path that climbs out, a shell, a tool of ours, an edit
+    that leaves nothing, which policy takes for a deletion."""
     code, answer = command(daemon, *launch("permissions", *options))
     assert code == 0
     assert said(answer) == answers
@@ -104,6 +105,7 @@ def test_permission_without_a_person(daemon: RunningDaemon, options: tuple[str, 
     whys = [line["why"] for line in kept(answer) if line["event"] == "permission"]
     assert "denies .env" in whys[2]
     assert "outside" in whys[3]
+    assert "'delete-or-move' asks about a.txt" in whys[7]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
@@ -111,11 +113,11 @@ def test_a_person_answers_at_the_terminal(daemon: RunningDaemon, terminal: Termi
     asked = "Which one (1 to 3)?"
     lines, code = terminal.run(
         "orchestrator " + shlex.join(launch("permissions", "--yes-to", "none")),
-        answers=[(asked, "9\n"), (asked, "1\n"), (asked, "2\n"), (asked, "3\n"), (asked, "1\n"), (asked, "3\n")],
+        answers=[(asked, "9\n"), (asked, "1\n"), (asked, "2\n"), (asked, "3\n"), (asked, "1\n"), *[(asked, "3\n")] * 2],
     )
     shown = "\n".join(lines)
     assert code == 0, shown
-    assert "yes always no no yes no yes" in shown
+    assert "yes always no no yes no yes no" in shown
 
 
 # --- approvals -------------------------------------------------------------------------
@@ -217,6 +219,23 @@ async def test_an_edit_is_its_agents(daemon: RunningDaemon, script: str) -> None
     assert code == 0, said
     assert not (daemon.workspace / "new.txt").exists()
     assert text(daemon, "a.txt") == "one\nlast\n"
+
+
+@pytest.mark.usefixtures("known")
+def test_what_it_deletes_and_moves_is_its_own(daemon: RunningDaemon) -> None:
+    code, answer = command(daemon, *launch("deletes"))
+    assert code == 0, answer
+    for path in ("a.txt", "b.txt", "c.txt"):
+        assert authors(daemon, path)[0] == "claude", path
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.skipif(sys.platform != "linux", reason="setsid --ctty is of util-linux")
+def test_what_a_command_changes_is_its_own_where_it_asked(daemon: RunningDaemon, terminal: Terminal) -> None:
+    lines, code = terminal.run("orchestrator " + shlex.join(launch("builds")), answers=[("Which one", "1\n")])
+    assert code == 0, lines
+    command(daemon, "open", "b.txt")
+    assert [authors(daemon, path)[0] for path in ("built.txt", "a.txt", "b.txt")] == ["claude", "claude", "outside"]
 
 
 @pytest.mark.usefixtures("known")

@@ -10,7 +10,7 @@ from typing import Literal
 from orchestrator.agents.permissions import PolicyAction, Verdict, inside
 from orchestrator.agents.ports import Edit, Screen
 from orchestrator.agents.wire import ToolCall
-from orchestrator.api.reported_calls import CallState, ReportedEdit, ToolCallNote
+from orchestrator.api.reported_calls import MOST_PATHS, CallState, ReportedEdit, ToolCallNote
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.cli.daemon_link import DaemonLink
 from orchestrator.core.errors import CallerError, OrchestratorError, escaped
@@ -105,12 +105,15 @@ class DaemonGate:
         return (await self._person.call(lambda daemon: daemon.status())).approver == "missing"
 
     async def begun(self, call: ToolCall, edits: Sequence[Edit]) -> None:
-        """From here on these edits are the agent's."""
-        await self._report(call, "begins", edits)
+        """From here on these changes are the agent's."""
+        await self._report(call, "begins", edits, self._inside(call))
 
     async def ended(self, call: ToolCall, edits: Sequence[Edit]) -> None:
         """What it has changed is in the journal now."""
-        await self._report(call, "ends", edits)
+        await self._report(call, "ends", edits, self._inside(call))
+
+    def _inside(self, call: ToolCall) -> list[str]:
+        return [path for name in call.paths[:MOST_PATHS] if (path := inside(self._root, name)) is not None]
 
     async def _report(
         self,
