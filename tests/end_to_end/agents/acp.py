@@ -26,7 +26,7 @@ from tests.end_to_end.agents.native import (
     tools_of,
 )
 from tests.end_to_end.agents.programs import CLAUDE, CODEX, GEMINI, OPENCODE, Ground, Program
-from tests.end_to_end.agents.scenario import LINES, Scenario
+from tests.end_to_end.agents.scenario import ESCAPED, LINES, Scenario
 from tests.end_to_end.agents.story import Stage, Step, edit
 from tests.end_to_end.workspace_factory import Place
 
@@ -84,13 +84,15 @@ class AcpScenario(Scenario):
 
     def _own_tools(self) -> Stage:
         tools, (me,) = tools_of(self._programs[0]), self.agents
-        notes, new = (str(self.place.workspace / name) for name in ("notes.txt", "new.txt"))
+        notes, new, words = (str(self.place.workspace / name) for name in ("notes.txt", "new.txt", "words.py"))
         noted = partial(self.written, "notes.txt")
         steps = (
             Step("read", lambda: tools.read(notes), holds("line 3")),
             Step("edit", lambda: tools.edit(notes, "line 3\n", "line three\n"), noted("line three")),
             Step("new file", lambda: tools.write(new, "new\n"), self.written("new.txt", "new\n")),
             Step("ours", lambda: edit("notes.txt", "line 20\n", "line twenty\n"), has(status="applied")),
+            Step("command", lambda: tools.shell("echo made > made.txt"), self.written("made.txt", "made")),
+            Step("delete", lambda: tools.delete(words), lambda text: ""),
             Step("read again", lambda: tools.read(notes), lambda text: ""),
             Step("edit again", lambda: tools.edit(notes, "line 9\n", "line nine\n"), noted("nine")),
         )  # fmt: skip
@@ -98,9 +100,18 @@ class AcpScenario(Scenario):
         return Stage(
             "its tools and ours",
             steps,
-            {"notes.txt": ours.replace("line 9\n", "line nine\n"), "new.txt": "new\n"},
-            {"notes.txt": LINES, "new.txt": None},
-            (("notes.txt", 3, me), ("notes.txt", 9, me), ("notes.txt", 20, me), ("new.txt", 1, me)),
+            {
+                "notes.txt": ours.replace("line 9\n", "line nine\n"),
+                "new.txt": "new\n",
+                "made.txt": "made\n",
+                "words.py": None,
+            },
+            {"notes.txt": LINES, "new.txt": None, "made.txt": None, "words.py": ESCAPED},
+            (
+                *(("notes.txt", line, me) for line in (3, 9, 20)),
+                ("new.txt", 1, me),
+                ("made.txt", 1, me),
+            ),
         )
 
     def _waits(self, name: str, meanwhile: Callable[[str], object]) -> Iterator[Step]:

@@ -208,6 +208,7 @@ def codex_tools(patch: Callable[[str], Call], offers: str) -> OwnTools:
         edit=lambda path, old, new: patch(f"*** Update File: {path}\n@@\n-{old[:-1]}\n+{new[:-1]}"),
         write=lambda path, text: patch(f"*** Add File: {path}\n+{text[:-1]}"),
         shell=lambda command: own("exec_command", cmd=command),
+        delete=lambda path: patch(f"*** Delete File: {path}"),
         quotes=True,
         reads=False,
     )
@@ -219,6 +220,7 @@ CLAUDE_TOOLS = OwnTools(
     edit=lambda path, old, new: own("Edit", file_path=path, old_string=old, new_string=new),
     write=lambda path, text: own("Write", file_path=path, content=text),
     shell=lambda command: own("Bash", command=command, description="work"),
+    delete=lambda path: own("Bash", command=f"rm {path}", description="work"),
 )
 GEMINI_TOOLS = OwnTools(
     "replace",
@@ -228,6 +230,7 @@ GEMINI_TOOLS = OwnTools(
     ),
     write=lambda path, text: own("write_file", file_path=path, content=text),
     shell=lambda command: own("run_shell_command", command=command, description="work"),
+    delete=lambda path: own("run_shell_command", command=f"rm {path}", description="work"),
 )
 OPENCODE_TOOLS = OwnTools(
     "edit",
@@ -235,6 +238,7 @@ OPENCODE_TOOLS = OwnTools(
     edit=lambda path, old, new: own("edit", filePath=path, oldString=old, newString=new),
     write=lambda path, text: own("write", filePath=path, content=text),
     shell=lambda command: own("bash", command=command, description="work"),
+    delete=lambda path: own("bash", command=f"rm {path}", description="work"),
 )
 PATCH_TOOLS, SHELL_TOOLS = codex_tools(_patch, "apply_patch"), codex_tools(_patch_in_shell, "exec_command")
 """For models that Codex knows, and for those that it gives a shell alone."""

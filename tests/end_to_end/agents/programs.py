@@ -47,6 +47,7 @@ class OwnTools(NamedTuple):
     edit: Callable[[str, str, str], Call]
     write: Callable[[str, str], Call]
     shell: Callable[[str], Call]
+    delete: Callable[[str], Call]
     quotes: bool = False
     reads: bool = True
 
