@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property, partial
 
@@ -80,14 +81,21 @@ class NativeScenario(Story):
                 "shell", lambda: tools.shell("make build"),
                 lambda text: noted("line thirty")(text) or self.written("made.txt", "made")(text),
             ),
-            Step("shell, asked", lambda: tools.shell(f"rm {notes}"), holds("Denied", "needs a person's yes")),
+            Step("command, asked", lambda: tools.shell("echo asked > asked.txt"), holds("Denied", "waits for it as @")),
+            Step(
+                "command, granted", lambda: tools.shell("echo asked > asked.txt"), self.written("asked.txt", "asked"),
+                before=lambda: self._approve("command, asked", "waits for it as "),
+            ),
             Step("secret", lambda: tools.read(secret) if tools.reads else tools.write(secret, "x\n"), self._no_secret),
             Step("protected", lambda: tools.read(makefile), holds("pytest")),
             Step(
                 "protected edit", lambda: tools.edit(makefile, "\tpytest\n", "\tpytest -q\n"),
                 holds("Approval pending as @"),
             ),
-            Step("granted", lambda: tools.read(makefile), holds("pytest -q"), before=self._approve),
+            Step(
+                "granted", lambda: tools.read(makefile), holds("pytest -q"),
+                before=lambda: self._approve("protected edit", "Approval pending as "),
+            ),
             Step(
                 "no daemon", lambda: tools.write(later, "later\n"), holds("Denied", "orchestrator up"),
                 before=self.place.kill_daemon,
@@ -107,9 +115,14 @@ class NativeScenario(Story):
                 "Makefile": MAKEFILE.replace("\tpytest\n", "\tpytest -q\n"),
                 "new.txt": "new\n",
                 "made.txt": "made\n",
+                "asked.txt": "asked\n",
                 "later.txt": "later\n",
             },
-            {"notes.txt": theirs, "Makefile": MAKEFILE, "new.txt": None, "made.txt": None, "later.txt": None},
+            {
+                "notes.txt": theirs,
+                "Makefile": MAKEFILE,
+                **dict.fromkeys(("new.txt", "made.txt", "asked.txt", "later.txt")),
+            },
             (
                 ("notes.txt", 1, None),
                 ("notes.txt", 3, me),
@@ -118,6 +131,7 @@ class NativeScenario(Story):
                 ("notes.txt", 30, me),
                 ("new.txt", 1, me),
                 ("made.txt", 1, me),
+                ("asked.txt", 1, me),
                 ("Makefile", 2, me),
                 ("later.txt", 1, me),
             ),
@@ -162,9 +176,9 @@ class NativeScenario(Story):
     def _somebody_edits(self) -> None:
         self._run("edit", "notes.txt", "--search", "line 20", "--replace", "line 20, by somebody", agent="somebody")
 
-    def _approve(self) -> None:
-        said = self.answer([step.name for step in self.steps].index("protected edit")) or ""
-        self.approve(said.partition("Approval pending as ")[2].split(".")[0])
+    def _approve(self, step: str, words: str) -> None:
+        said = self.answer([each.name for each in self.steps].index(step)) or ""
+        self.approve(re.findall(rf"{words}(@\d+)", said)[0])
 
     # --- what the model reads, and what is there
 
