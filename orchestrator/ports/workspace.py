@@ -276,10 +276,14 @@ class TextSweep(Protocol):
 
 
 class Offsets(msgspec.Struct, frozen=True):
-    """The first place in each line, ascending; `all`: there are no more."""
+    """The first place in each line, ascending; `all`: there are no more.
+
+    `lines`: of what is found over several lines, how many each has; else empty.
+    """
 
     at: list[int]
     all: bool
+    lines: list[int] = []
 
 
 class Ignore(Protocol):

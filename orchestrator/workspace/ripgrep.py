@@ -125,7 +125,8 @@ class Ripgrep:
         async with self._turns.taken(OWNER.get()):
             process = await self._started(command, file.handle)
             if process is not None:
-                found = await _limited(process, partial(_numbers, process, most))
+                multiline = "--multiline" in options
+                found = await _limited(process, partial(_numbers, process, most, multiline=multiline))
         return found
 
     async def _started(self, command: list[str], *handles: int) -> subprocess.Popen[bytes] | None:
@@ -197,27 +198,31 @@ def _done(pid: int) -> str | None:
         return None
 
 
-def _numbers(process: subprocess.Popen[bytes], most: int) -> Offsets | None:
+def _numbers(process: subprocess.Popen[bytes], most: int, *, multiline: bool = False) -> Offsets | None:
     """What `Ripgrep._within` says, `most` at most. None where it failed.
 
     Of matches that begin in the same line the first, where it searches within lines.
     """
-    found, last, rest, rows = list[int](), b"", b"", 0
+    found, lines, last, rest, rows = list[int](), list[int](), b"", b"", 0
     with process:
         out = cast("io.BufferedReader", process.stdout)
         while piece := out.read1(BLOCK_BYTES):
             *whole, rest = (rest[:NUMBERS_BYTES] + piece).split(b"\n")
             rows += len(whole)
             for row in whole:
-                line, at, text = (*row[:NUMBERS_BYTES].rstrip().split(b":", 2), b"", b"")[:3]
-                match = at if text.strip() else line  # all rows of a match over several lines have its place
+                line, at = (*row[:NUMBERS_BYTES].rstrip().split(b":", 2), b"")[:2]
+                match = at if multiline else line  # all rows of a match over several lines have its place
                 if match != last:
                     found.append(int(at or line))
+                    begun = int(line)
+                    lines.append(1)
+                elif multiline:
+                    lines[-1] = int(line) - begun + 1
                 last = match
             if len(found) > most or rows > ROWS_OF_LINE * most:
                 process.kill()
                 return Offsets(found[:most], all=False)
-    return Offsets(found, all=True) if process.returncode in (0, 1) else None
+    return Offsets(found, all=True, lines=lines if multiline else []) if process.returncode in (0, 1) else None
 
 
 def _argument(path: WorkspacePath) -> str:

@@ -108,6 +108,8 @@ async def test_a_match_over_many_lines_is_found_or_told_of(
     found = await alice.search_content(**asked)
     assert ([hit.line for hit in found.hits], found.partial) == ([LINES + 1, found.hits[1].line], False)
     assert found.hits[1].text == "BEGIN END"
+    (longest,) = (await alice.search_content(**{**asked, "pattern": "^BEGIN(?s:.*)END"})).hits
+    assert (longest.line, longest.end_line) == (LINES + 1, found.hits[1].line)
     filling = f"{'filling' * 10}\n" * 70_000
     log.write_text(f"{rest}BEGIN\n{filling}END\nBEGIN END\n{rest}", encoding=encoding)
     found = await alice.search_content(**asked)

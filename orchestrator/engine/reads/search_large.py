@@ -62,6 +62,8 @@ MORE_PLACES = (
 NO_TIME = "there was no time to match all of it: send a pattern that is found at fewer places"
 """Why not all of a file was searched."""
 
+NOWHERE = Offsets([], all=True)
+
 SEARCH_S = 20.0
 """How long all of a file is matched."""
 
@@ -171,12 +173,11 @@ class LargeSearch:
         """Each match over several lines once, the long ones too, and whether one may be missed."""
         spotted, short = apart(met.spotted), met.short
         if isinstance(matcher, RegexPattern) and matcher.most_breaks is None and offsets is not None:
-            known = [] if met.not_all else [at for at in offsets.at if at or file.encoding not in MARKS]
-            missing = uncovered(spotted, known)
+            missing = uncovered(spotted, offsets) if offsets.all and not met.not_all else NOWHERE
             longer = Places(file.pieces, file.version.size, file.encoding, _reach(matcher, LONG_BYTES))
-            found = await match_at(longer.around(missing), SEARCH_S)
+            found = await match_at(longer.around(missing.at), SEARCH_S)
             spotted = apart(spotted + found.spotted)
-            short = bool(uncovered(spotted, missing)) and (found.short or not matcher.word)
+            short = found.short and bool(uncovered(spotted, missing).at)
             met = met._replace(not_all=met.not_all or found.not_all, reason=met.reason or found.reason)
         reason = met.reason or (TOO_LONG if short else None)
         return met._replace(spotted=spotted, total=len(spotted), reason=reason)
@@ -230,7 +231,8 @@ class LargeSearch:
             if index.lone:  # what it takes for one line may be many
                 return None
         if offsets is not None and index.encoding in MARKS:
-            return Offsets([0, *offsets.at], all=offsets.all)  # to it the first line begins with the mark
+            lines = [0, *offsets.lines] if matcher.multiline else []
+            return Offsets([0, *offsets.at], all=offsets.all, lines=lines)  # to it the first line begins with the mark
         return offsets
 
     async def _shown(

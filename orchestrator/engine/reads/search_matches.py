@@ -13,7 +13,7 @@ from orchestrator.core.text.long_lines import NEAR
 from orchestrator.core.text.search import Matcher, NotAll, Spot
 from orchestrator.core.text.secrets import MOST_KEY_BYTES
 from orchestrator.engine.reads.search_places import Place
-from orchestrator.ports.workspace import FilePieces
+from orchestrator.ports.workspace import FilePieces, Offsets
 
 
 class Spotted(NamedTuple):
@@ -129,11 +129,15 @@ def apart(spotted: list[Spotted]) -> list[Spotted]:
     return apart
 
 
-def uncovered(spotted: list[Spotted], offsets: list[int]) -> list[int]:
-    """The places that are in none of the matches, which are apart."""
-    begins = [one.begin for one in spotted]
-    nearest = ((offset, bisect_right(begins, offset) - 1) for offset in offsets)
-    return [offset for offset, at in nearest if at < 0 or spotted[at].end <= offset]
+def uncovered(spotted: list[Spotted], offsets: Offsets) -> Offsets:
+    """The places of what has lines that are in none of the matches, which are apart, or in one of fewer lines."""
+    begins, missing = [one.begin for one in spotted], Offsets([], all=True, lines=[])
+    for offset, lines in zip(offsets.at, offsets.lines, strict=True):
+        at = bisect_right(begins, offset) - 1
+        if lines and (at < 0 or spotted[at].end <= offset or spotted[at].spot.rows < lines):
+            missing.at.append(offset)
+            missing.lines.append(lines)
+    return missing
 
 
 def _lines(begin: int, raw: bytes, encoding: Encoding) -> tuple[list[int], list[str]]:
