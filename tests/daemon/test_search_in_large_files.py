@@ -108,8 +108,6 @@ async def test_a_match_over_many_lines_is_found_or_told_of(
     found = await alice.search_content(**asked)
     assert ([hit.line for hit in found.hits], found.partial) == ([LINES + 1, found.hits[1].line], False)
     assert found.hits[1].text == "BEGIN END"
-    (longest,) = (await alice.search_content(**{**asked, "pattern": "^BEGIN(?s:.*)END"})).hits
-    assert (longest.line, longest.end_line) == (LINES + 1, found.hits[1].line)
     filling = f"{'filling' * 10}\n" * 70_000
     log.write_text(f"{rest}BEGIN\n{filling}END\nBEGIN END\n{rest}", encoding=encoding)
     found = await alice.search_content(**asked)
@@ -117,6 +115,16 @@ async def test_a_match_over_many_lines_is_found_or_told_of(
     assert any("over more than 2 MiB" in warning for warning in found.warnings)
     found = await alice.search_content(word=True, **asked)
     assert ([hit.text for hit in found.hits], found.partial) == (["BEGIN END"], True)
+
+
+async def test_the_last_of_many_lines_is_told(large: RunningDaemon, alice: FileAccess) -> None:
+    """Also where the expression fits in fewer lines."""
+    rest = [line(number) for number in range(1, LINES + 1)]
+    rows = [*rest, "BEGIN", "END", *rest[:2000], "END", *rest]
+    (large.workspace / "app.log").write_text("\n".join(rows))
+    found = await alice.search_content("^BEGIN(?s:.*)END", path="app.log", mode="regex", multiline=True)
+    assert [(hit.line, hit.end_line) for hit in found.hits] == [(LINES + 1, LINES + 2003)]
+    assert not found.partial
 
 
 @pytest.mark.parametrize(("end", "codec"), [("\r", "utf-8"), ("\n", "utf-16")], ids=["by returns", "wide"])
