@@ -19,9 +19,10 @@ from orchestrator.api.locations import Location
 from orchestrator.clients.cli.connect import offered, target
 from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.connect import connection_record as records
-from orchestrator.clients.connect import installed, settings_file
+from orchestrator.clients.connect import installed
 from orchestrator.clients.connect.effective_settings import command_of, ways_past
 from orchestrator.clients.connect.hook_settings import template_of
+from orchestrator.clients.connect.settings_document import holds, parse
 from orchestrator.clients.connect.templates import Client
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.core.errors import OrchestratorError, escaped, plural
@@ -243,8 +244,8 @@ def _client(settings: Settings, client: Client, found: Location | None) -> Itera
             if change.new == change.now:
                 yield _ok(client, f"{change.file.path} says what it must")
             else:
-                document = settings_file.parse(change.now, change.file.form)
-                lacks = [each.name for each in change.file.settings if not settings_file.holds(document, each)]
+                document = parse(change.now, change.file.form)
+                lacks = [each.name for each in change.file.settings if not holds(document, each)]
                 yield _failure(client, f"{change.file.path} lacks {', '.join(lacks) or 'its former form'}", again)
         yield from (_warning(client, note) for note in (*installed.remarks(template), *ways_past(template, to)))
         if found is not None:

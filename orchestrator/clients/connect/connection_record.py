@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.clients.connect import settings_file
-from orchestrator.clients.connect.settings_file import parse, put
+from orchestrator.clients.connect.settings_document import parse
+from orchestrator.clients.connect.settings_file import put
 from orchestrator.clients.connect.templates import Client, ClientFile
 from orchestrator.core.errors import OperatorError, escaped
 

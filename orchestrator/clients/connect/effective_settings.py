@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.clients.connect import settings_file
+from orchestrator.clients.connect.settings_document import Document, parse, value_at
 from orchestrator.clients.connect.templates import SERVER, ClientFile, Instead, Target, Template
 from orchestrator.core.errors import escaped
 
@@ -25,8 +26,8 @@ def command_of(template: Template, to: Target) -> tuple[str, ...]:
         return to.command if to.command in said else next(iter(said), ())
     for file in files:
         if file.servers:
-            document = settings_file.parse(settings_file.read(file), file.form)
-            server = settings_file.value_at(document, (*file.servers, SERVER))
+            document = parse(settings_file.read(file), file.form)
+            server = value_at(document, (*file.servers, SERVER))
             if isinstance(server, dict):
                 command = server.get("command", ())
                 words = [command] if isinstance(command, str) else command
@@ -36,7 +37,7 @@ def command_of(template: Template, to: Target) -> tuple[str, ...]:
 
 def hook_commands(files: tuple[ClientFile, ...]) -> tuple[str, ...]:
     """Each command of our hook that a client's files say now, as it stands in them."""
-    documents = (settings_file.parse(settings_file.read(file), file.form) for file in files)
+    documents = (parse(settings_file.read(file), file.form) for file in files)
     return tuple(dict.fromkeys(command for document in documents for command in _hooks_in(document)))
 
 
@@ -62,20 +63,20 @@ def _past_hooks(template: Template, to: Target) -> Iterator[str]:
     if hooks is None:
         return
     files = template.files(to)
-    documents = [(file.path, settings_file.parse(settings_file.read(file), file.form)) for file in files]
+    documents = [(file.path, parse(settings_file.read(file), file.form)) for file in files]
     documents += [(path, _read_only(path)) for path in hooks.beside(to)]
     for path, document in documents:
-        if hooks.off is not None and settings_file.value_at(document, hooks.off[0]) is hooks.off[1]:
+        if hooks.off is not None and value_at(document, hooks.off[0]) is hooks.off[1]:
             named = ".".join(hooks.off[0])
             yield f"{escaped(path)} turns all hooks off: its own tools go past the daemon until {named} is taken out"
         if any(command != shlex.join(to.command) for command in _hooks_in(document)):
             yield f"{escaped(path)} runs `orchestrator hook` too: each call is judged twice, so take the other one out"
 
 
-def _read_only(path: str) -> settings_file.Document:
+def _read_only(path: str) -> Document:
     """Another file that the client reads; empty where there is none, or the client can't read it either."""
     try:
-        return settings_file.parse(Path(path).read_text(encoding="utf-8"), "toml" if path.endswith(".toml") else "json")
+        return parse(Path(path).read_text(encoding="utf-8"), "toml" if path.endswith(".toml") else "json")
     except (OSError, ValueError):
         return {}
 
@@ -92,22 +93,22 @@ def ways_past(template: Template, to: Target) -> Iterator[str]:
         if (Path(to.workspace) / name).exists():
             yield f"{name} is read by {template.title} too, and what it says of tools can turn them on again"
     for file in template.files(to):
-        document = settings_file.parse(settings_file.read(file), file.form)
-        servers = settings_file.value_at(document, file.servers) if file.servers else None
+        document = parse(settings_file.read(file), file.form)
+        servers = value_at(document, file.servers) if file.servers else None
         if others := sorted(set(servers) - {SERVER}) if isinstance(servers, dict) else ():
             named = escaped(", ".join(others))
             yield f"{escaped(file.path)} names other MCP servers, which go past the daemon: {named}"
-        excluded = settings_file.value_at(document, template.excludes) if template.excludes else None
+        excluded = value_at(document, template.excludes) if template.excludes else None
         if isinstance(excluded, list) and SERVER in excluded:
             named = ".".join(template.excludes)
             yield f"{escaped(file.path)} has {SERVER} under {named}, so {template.title} does not start it: take it out"
-        switches = settings_file.value_at(document, template.switches) if template.switches else None
+        switches = value_at(document, template.switches) if template.switches else None
         if on := _on_again(switches if isinstance(switches, dict) else {}):
             yield f"{escaped(file.path)} turns tools of its own on again, behind '*': {escaped(', '.join(on))}"
 
 
 def _names_it(place: Instead) -> bool:
-    return settings_file.value_at(_read_only(place.path), place.keys) is not None
+    return value_at(_read_only(place.path), place.keys) is not None
 
 
 def _on_again(switches: dict[str, object]) -> list[str]:

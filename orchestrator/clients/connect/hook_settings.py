@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.clients.connect import settings_file
+from orchestrator.clients.connect.settings_document import value_at
 from orchestrator.clients.connect.templates import (
     SERVER,
     TEMPLATES,
@@ -130,7 +130,7 @@ def _place(path: str, event: str, entry: Mapping[str, Any]) -> int:
         document = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):
         return 0
-    listed = settings_file.value_at(document, ("hooks", event)) if isinstance(document, dict) else None
+    listed = value_at(document, ("hooks", event)) if isinstance(document, dict) else None
     if not isinstance(listed, list):
         return 0
     ours = ("orchestrator" in str(each) and " hook codex " in str(each) for each in listed)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.connect import settings_file
+from orchestrator.clients.connect.settings_document import holds, parse, written
 from orchestrator.clients.connect.settings_file import SettingsRefused, merged, restored
 from orchestrator.clients.connect.templates import TEMPLATES, ClientFile, Setting, Target
 
@@ -55,7 +56,7 @@ def of_a_person(file: ClientFile) -> str:
 def test_nothing_was_there(file: ClientFile, empty: str | None) -> None:
     text = merged(empty, file)
     assert text is not None
-    assert all(settings_file.holds(data(text, file), setting) for setting in file.settings)
+    assert all(holds(data(text, file), setting) for setting in file.settings)
     assert merged(text, file) == text
     assert restored(text, empty, file) == (empty, ())
 
@@ -67,7 +68,7 @@ def test_what_a_person_wrote_stays(file: ClientFile) -> None:
     assert text is not None
     for line in before.splitlines():
         assert line.rstrip(",") in {each.rstrip(",") for each in text.splitlines()}
-    assert all(settings_file.holds(data(text, file), setting) for setting in file.settings)
+    assert all(holds(data(text, file), setting) for setting in file.settings)
     assert merged(text, file) == text
     assert restored(text, before, file) == (before, ())
 
@@ -90,12 +91,12 @@ def test_what_a_person_changed_since_stays_and_is_named(file: ClientFile) -> Non
     if first is None:
         return  # it has only lists, of which a person's items are not ours
     text = merged(None, file)
-    document = settings_file.parse(text, file.form)
+    document = parse(text, file.form)
     table: Any = document
     for key in first.keys[:-1]:
         table = table[key]
     table[first.keys[-1]] = "theirs"
-    changed = settings_file._written(document, text, file.form)
+    changed = written(document, text, file.form)
     after, kept = restored(changed, None, file)
     assert kept == (first.name,)
     left = data(after, file)
@@ -169,7 +170,7 @@ def test_tables_in_one_line(number: int) -> None:
         'features = {web_search = true}  # mine\nmcp_servers = {o = {command = "x"}}\nprojects = {"/x" = {a = 1}}\n'
     )
     text = merged(before, file)
-    assert all(settings_file.holds(data(text, file), setting) for setting in file.settings)
+    assert all(holds(data(text, file), setting) for setting in file.settings)
     assert "  # mine" in (text or "")
     after, kept = restored(f"{text}\n[later]\nx = 1\n", before, file)
     assert (data(after, file), kept) == (data(before, file) | {"later": {"x": 1}}, ())
@@ -188,6 +189,13 @@ def test_what_somebody_decided_is_not_replaced() -> None:
     theirs = (merged(None, trust) or "").replace('"trusted"', '"untrusted"')
     with pytest.raises(SettingsRefused, match="which somebody decided"):
         merged(theirs, trust)
+
+
+def test_what_no_text_can_hold_is_not_written_back() -> None:
+    (file, *_) = TEMPLATES["gemini"].files(TO)
+    theirs = (merged(None, file) or "").replace("{", '{ "a": "\\ud800",', 1)
+    with pytest.raises(SettingsRefused, match="can't be written"):
+        restored(theirs, None, file)
 
 
 def test_a_value_that_was_replaced_comes_back() -> None:
