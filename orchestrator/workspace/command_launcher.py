@@ -157,6 +157,8 @@ def remove(folder: str) -> None:
         import shutil
 
         shutil.rmtree(folder, ignore_errors=True)
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            os.chmod(folder, 0o700)
         for above, names, _ in os.walk(folder):
             for name in names:
                 if not os.path.islink(f"{above}/{name}"):

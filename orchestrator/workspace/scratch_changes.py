@@ -52,8 +52,8 @@ class Comparison:
                         if self._look(handle, name, path):
                             pending.append(path)
             except PathError as error:
-                self._leave_out(folder, error.message)
-                self._closed.append(f"{folder}/")
+                self._leave_out(folder or ".", error.message)
+                self._closed.append(f"{folder}/" if folder else "")
         closed = tuple(self._closed)
         for path in self._removed():
             if path in self._seen or path.startswith(closed):

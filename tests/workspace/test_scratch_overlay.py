@@ -232,6 +232,19 @@ async def test_all_of_it_removed(ground: Ground) -> None:
     await tree.remove()
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("folder", ["a", "."])
+async def test_a_folder_that_it_closed(ground: Ground, folder: str) -> None:
+    """Nothing in it is taken for deleted; and it is removed all the same."""
+    tree = await ground.make()
+    await ground.shell(tree, f"rm -r a; mkdir a; echo > a/x; chmod 0 {folder}")
+    found = await changes(tree)
+    assert not found.files
+    assert [path for path, _ in found.left_out] == [folder]
+    await tree.remove()
+    assert os.listdir(ground.state / "scratch") == []
+
+
 NAMES = ("a", "a/b", "a/b/one", "a/two", "three", "c", "c/d", "c/two", "ignored", "ignored/x")
 OPERATIONS = st.lists(
     st.one_of(

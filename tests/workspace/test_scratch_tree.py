@@ -333,12 +333,13 @@ async def test_a_tree_that_was_emptied(tree: ScratchTree) -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-async def test_a_folder_that_it_closed(trees: LocalScratchTrees) -> None:
+@pytest.mark.parametrize("folder", ["src", "."])
+async def test_a_folder_that_it_closed(trees: LocalScratchTrees, folder: str) -> None:
     """Nothing in it is taken for deleted; and it is removed all the same."""
     tree = await trees.make([P("src/a.py"), P("run.sh")])
-    Path(tree.folder, "src").chmod(0)
+    Path(tree.folder, folder).chmod(0)
     found = await changes(tree)
     assert not found.files
-    assert [path for path, _ in found.left_out] == ["src"]
+    assert [path for path, _ in found.left_out] == [folder]
     await tree.remove()
     assert not Path(tree.folder).exists()
