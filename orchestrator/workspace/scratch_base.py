@@ -111,7 +111,11 @@ class ScratchBase:
 
     def _stale(self, known: Mapping[str, Copied], files: Sequence[WorkspacePath]) -> Iterator[WorkspacePath]:
         """Those whose copy is of something else than what is there, or that have none."""
-        root = os.open(self._workspace.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            root = os.open(self._workspace.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:  # it was removed
+            yield from files
+            return
         try:
             for path in files:
                 copied = known.get(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -202,6 +203,18 @@ async def test_a_directory_to_begin_in(ground: Ground) -> None:
         await tree.make_directory(P("three/below"))
     assert await ground.shell(tree, "cat a/b/one; ls -d not/copied") == "1not/copied\n"
     assert await changes(tree) == ScratchChanges(())
+    await tree.remove()
+
+
+async def test_a_workspace_that_is_gone(ground: Ground) -> None:
+    await (await ground.make()).remove()
+    files = ground.files()
+    ground.root.rename(ground.base / "moved")
+    tree = await ground.trees.make(files)
+    await tree.remove()
+    shutil.rmtree(ground.base / "moved")
+    tree = await ground.trees.make(files)
+    assert sorted(tree.missing) == sorted(files)
     await tree.remove()
 
 
