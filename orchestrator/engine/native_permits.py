@@ -167,6 +167,7 @@ class NativePermits:
             return frozenset((digest_of(encode(splice(document, edits))),))
         except SearchNotFound:
             await self._check_seen(caller, present, whole=False)
+            return frozenset((UNWRITTEN,))  # its client refuses it, too, and may not tell
         except (SearchAmbiguous, ChangesOverlap, NothingToChange, NotEncodable):
             pass  # the client's own rules decide
         return frozenset()
@@ -233,7 +234,7 @@ class NativePermits:
 
 
 UNWRITTEN = Digest("unwritten")
-"""No content has this hash: a read changes nothing."""
+"""No content has this hash: a read changes nothing, nor does a patch of what is not there."""
 
 
 def _checks(source: WorkspacePath, target: WorkspacePath, patch: FilePatch, *, exists: bool) -> list[PermissionCheck]:

@@ -496,6 +496,14 @@ async def test_what_a_patch_may_not_do_is_denied_as_a_whole(daemon: RunningDaemo
     assert (patcher.workspace / "asked.txt").read_text() == TEXT.replace("two", "TWO")
 
 
+async def test_what_others_write_is_not_of_a_patch_that_does_not_apply(daemon: RunningDaemon, patcher: Hooks) -> None:
+    await Patches(patcher).send(patch("*** Update File: a.txt", "@@", "-not there", "+x"))
+    (daemon.workspace / "a.txt").write_text(NEW)  # no word comes after the patch
+    async with daemon.client() as person:
+        await seen(person, daemon.workspace)
+    assert (await authors(daemon, "a.txt"))[0] == "outside"
+
+
 async def test_a_patch_that_codex_takes_from_its_shell_is_one(daemon: RunningDaemon) -> None:
     codex = Codex(daemon)
     patches = Patches(codex)
