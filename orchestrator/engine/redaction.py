@@ -34,6 +34,7 @@ from orchestrator.core.text.search import Found
 from orchestrator.core.text.secret_rules import Level, secret_rules
 from orchestrator.core.text.secrets import MOST_KEY_LINES, Secret
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.clean_beginnings import CleanBeginnings
 from orchestrator.engine.permissions import Permissions
 from orchestrator.ports.machine import Workers
 
@@ -67,6 +68,7 @@ class Redaction:
     def __init__(self, permissions: Permissions, key: bytes, workers: Workers) -> None:
         self._permissions, self._key, self._workers = permissions, key, workers
         self._known: BoundedCache[tuple[Digest, Level, bool], Hidden] = BoundedCache(REMEMBERED)
+        self._clean = CleanBeginnings()
         self._looked: BoundedCache[tuple[Level, str], tuple[tuple[str, ...], bool]] = BoundedCache(LOOKED_BYTES)
 
     async def load(self) -> None:
@@ -81,15 +83,25 @@ class Redaction:
         return None if level == "off" else level
 
     async def of(self, caller: Caller, path: WorkspacePath, digest: Digest, document: Document) -> Hidden:
-        """What of a content is not shown to a caller. Cost: a look at all of it, once for each content."""
+        """What of a content is not shown to a caller. Cost: a look at all of it, once; less if it grew."""
         level = self.level(caller)
         if level is None:
             return NOTHING_HIDDEN
         key = digest, level, self._env(level, path)
         known = self._known.get(key)
         if known is None:
-            known = self._known.put(key, await self.search(document.lines, level, env=key[2]))
+            known = self._known.put(key, await self._searched(path, document.lines, level, env=key[2]))
         return known
+
+    async def _searched(self, path: WorkspacePath, lines: Sequence[str], level: Level, *, env: bool) -> Hidden:
+        """As `search`; of a large text that only grew since the last time, what is new and what is near it."""
+        if env or sum(map(len, lines)) <= IN_THREAD_CHARACTERS:
+            return await self.search(lines, level, env=env)
+        first = await to_thread.run_sync(self._clean.known, path, level, lines)
+        hidden = (await self.search(lines[first:], level)).moved(first)
+        if not hidden.found:
+            await to_thread.run_sync(self._clean.add, path, level, lines)
+        return hidden
 
     async def shown(self, caller: Caller, path: WorkspacePath, digest: Digest | None, document: Document) -> ShownText:
         """A text as a caller is shown it; one without a digest is looked through each time."""
