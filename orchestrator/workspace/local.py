@@ -41,7 +41,7 @@ from orchestrator.ports.workspace import (
 )
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.change_threads import ChangeThreads
-from orchestrator.workspace.confine import Confinement, blocks_of, translated
+from orchestrator.workspace.confine import BLOCK_BYTES, Confinement, blocks_of, translated
 from orchestrator.workspace.disk import Disk, identity_of, kind_of, signature_of, stat_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
@@ -148,24 +148,28 @@ class LocalWorkspace:
                 if found.st_size > most:
                     raise FileTooLarge(path, f"it has {found.st_size} bytes; the limit is {most}")
                 with translated(path):
-                    data = self._whole(path, handle, most)
+                    data = self._first(handle, found.st_size)
                     after = self._disk.stat(handle)
                 if signature_of(found) == signature_of(after) and len(data) == after.st_size:
                     return FileBytes(data, stat_of(after), digest_of(data))
-                first = data[: found.st_size]
-                if growing and len(first) == found.st_size < after.st_size and self._begins(path, handle, first):
-                    return FileBytes(first, stat_of(found), digest_of(first))
+                if growing and len(data) == found.st_size < after.st_size and self._begins(path, handle, data):
+                    return FileBytes(data, stat_of(found), digest_of(data))
             finally:
                 self._disk.close(handle)
         raise ChangedWhileRead(path, "another program keeps writing to it")
 
-    def _whole(self, path: WorkspacePath, handle: int, most: int) -> bytes:
-        data = bytearray()
-        for block in blocks_of(self._disk, handle):
-            data += block
-            if len(data) > most:
-                raise FileTooLarge(path, f"it grew over the limit of {most} bytes while it was read")
-        return bytes(data)
+    def _first(self, handle: int, size: int) -> bytes:
+        """So many bytes of a file, in one call where it is small; fewer if it was cut."""
+        data = self._disk.read(handle, min(size, BLOCK_BYTES), 0)
+        if len(data) == size:
+            return data
+        pieces = bytearray(data)
+        while len(pieces) < size:
+            block = self._disk.read(handle, min(size - len(pieces), BLOCK_BYTES), len(pieces))
+            if not block:
+                break
+            pieces += block
+        return bytes(pieces)
 
     def _begins(self, path: WorkspacePath, handle: int, first: bytes) -> bool:
         """Whether an open file still begins as it was read."""
