@@ -15,7 +15,11 @@ from tests.benchmarks.setting import Rows, Setting
 from tests.daemon.daemon_process import RunningDaemon
 
 SIZES = (30, 20_000)
-OVER_SPAWN_MS = 30.0
+OVER_SPAWN = Target(
+    at_most_ms=30.0,
+    why_missed="some 14 ms of processor time are four forks, the namespaces and their end, and each is a turn of the "
+    "scheduler: it is 17 ms where two processors are idle, and 40 to 60 ms where three programs want each of them.",
+)
 
 POLICY = """
 name = "ours"
@@ -47,14 +51,13 @@ async def _in_workspace(files: int, times: int) -> Rows:
         finally:
             daemon.stop()
     bare = taken.pop("bare")
-    targets = {"true": Target(at_most_ms=OVER_SPAWN_MS)}
     return [
         Row(
             work=f"run_command, {what}, over a bare spawn: {files:,} files",
             ours=Samples([value - bare.median for value in samples.values]),
             peer="spawn true",
             theirs=bare,
-            target=targets.get(what, Target()),
+            target=OVER_SPAWN if what == "true" else Target(),
         )
         for what, samples in taken.items()
     ]
