@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
-import gc
 import os
-import resource
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -26,6 +22,7 @@ from orchestrator.api.framing import rejection
 from orchestrator.api.processes import hold_root, hold_state
 from orchestrator.core.errors import InternalError, OrchestratorError, WorkspaceNested, escaped
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
+from orchestrator.daemon_config import Config, parse
 from orchestrator.embedding.index_program import IndexProgram
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
@@ -36,7 +33,14 @@ from orchestrator.journal.signatures import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.state_files import RESERVE_BYTES
 from orchestrator.logs import logger, start_logging
-from orchestrator.machine import SystemClock, SystemEntropy, give_memory_back
+from orchestrator.machine import (
+    SystemClock,
+    SystemEntropy,
+    give_memory_back,
+    raise_descriptor_limit,
+    spare_the_collector,
+    switch_threads_often,
+)
 from orchestrator.offline import opened
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
@@ -56,30 +60,6 @@ LAST_CALLS_S = 3.0
 
 REACHABLE_CHECK_S = 1.0
 """How often the daemon looks whether its socket and its location file are there."""
-
-COLLECT_AFTER = 20_000
-"""Objects made beyond those dropped, before the cycle collector looks at the young ones; Python's own number is 700."""
-
-SWITCH_S = 0.0005
-"""How long a thread computes before another one has its turn; Python's own number is 5 ms.
-
-So long the event loop waits, beside work in a thread, after each of its calls to the kernel; an answer has some twenty.
-Source: beside the rollback of 20,000 changes another's slowest call took 93 ms with Python's number, 19 ms with this.
-"""
-
-
-class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one run. All paths are absolute."""
-
-    workspace: str
-    state_dir: str
-    socket: str
-    workspace_id: str
-    ready_fd: int | None = None  # where to report, once, that the daemon listens
-    watch: bool = True  # note what others do to files as it happens
-    http_port: int | None = None  # where MCP is served over HTTP, on loopback; 0: any, None: nowhere
-    system_policy: str = locations.SYSTEM_POLICY
-    variables_fd: int | None = None  # a file of variables for the policy's programs; never read here
 
 
 class Starter:
@@ -144,7 +124,7 @@ class Daemon:
                 tasks.start_soon(self._rest, engine)
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
                     locations.write_location(self._location("running"))
-                _spare_the_collector()
+                spare_the_collector()
                 self._report_ready()
                 await self._stopping.wait()
                 with suppress(OSError):  # on a full disk a client finds out by itself
@@ -329,64 +309,18 @@ def _scratch(config: Config) -> Path:
     return folder
 
 
-def _raise_descriptor_limit() -> None:
-    """Every caller takes a descriptor, and every change some: use what the system grants."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 65_536)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _spare_the_collector() -> None:
-    """What exists after the start stays, so the cycle collector need not walk it; and it comes less often.
-
-    Source: an edit of a file of 20,000 lines took 15.1 ms of processor time, and 12.0 ms with this:
-    each collection walks the lists of lines.
-    """
-    gc.collect()
-    give_memory_back()
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
-
-
 def main(argv: list[str]) -> int:
     """`orchestrator daemon`: what `up` starts. Exit codes as the command line's."""
     config = parse(argv)
     start_logging()
     ignore_lease_breaks()
-    _raise_descriptor_limit()
+    raise_descriptor_limit()
     return serve(Daemon(config))
-
-
-def parse(argv: list[str]) -> Config:
-    """The arguments that `clients/running_daemon.py` gives."""
-    parser = argparse.ArgumentParser(prog="orchestrator daemon")
-    parser.add_argument("--workspace", required=True)
-    parser.add_argument("--state-dir", required=True)
-    parser.add_argument("--socket", required=True)
-    parser.add_argument("--ready-fd", type=int)
-    parser.add_argument("--variables-fd", type=int)
-    parser.add_argument("--http", type=int, metavar="PORT", help="serve MCP over HTTP, on loopback")
-    parser.add_argument("--system-policy", default=locations.SYSTEM_POLICY, help="the administrator's policy file")
-    parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
-    given = parser.parse_args(argv)
-    root = os.path.realpath(given.workspace)
-    return Config(
-        workspace=root,
-        state_dir=os.path.abspath(given.state_dir),  # noqa: PTH100  # links in it are kept
-        socket=given.socket,
-        workspace_id=locations.workspace_id(root),
-        ready_fd=given.ready_fd,
-        watch=not given.no_watch,
-        http_port=given.http,
-        system_policy=os.path.abspath(given.system_policy),  # noqa: PTH100  # as above
-        variables_fd=given.variables_fd,
-    )
 
 
 def serve(daemon: Daemon) -> int:
     """Run to the end; a refusal is reported to whoever started us."""
-    sys.setswitchinterval(SWITCH_S)
+    switch_threads_often()
     try:
         anyio.run(daemon.run, backend_options={"use_uvloop": True})
     except Exception as error:  # noqa: BLE001  # whatever ended it is reported by a stable code, and logged

@@ -13,7 +13,8 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from orchestrator.daemon import Daemon, parse, serve
+from orchestrator.daemon import Daemon, serve
+from orchestrator.daemon_config import parse
 from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks
 

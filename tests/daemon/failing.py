@@ -13,7 +13,8 @@ from pathlib import Path
 
 import apsw
 
-from orchestrator.daemon import Daemon, parse, serve
+from orchestrator.daemon import Daemon, serve
+from orchestrator.daemon_config import parse
 from orchestrator.journal import database_file
 from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks

@@ -17,7 +17,8 @@ from anyio import to_thread
 from typing_extensions import override
 
 from orchestrator.core.events.conflicts import ReviewUsage
-from orchestrator.daemon import Daemon, parse, serve
+from orchestrator.daemon import Daemon, serve
+from orchestrator.daemon_config import parse
 from orchestrator.engine.services import Services
 from orchestrator.logs import start_logging
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest
