@@ -226,6 +226,10 @@ class AccessGate:
             return isinstance(verdict, Allow)
         return any(self._granted(caller, "list", name, WHATEVER) for name in (path, *ancestors(path)))
 
+    def listed(self, caller: Caller, changes: Iterable[tuple[WorkspacePath, Seq]]) -> list[tuple[WorkspacePath, Seq]]:
+        """Those of the changes that the caller may know of, by path. A count of others would tell of them."""
+        return sorted(change for change in changes if self.lists(caller, change[0]))
+
     def asks_to_list(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether it takes a person's yes to let the caller know of a path, and nobody said it yet."""
         verdict = self._permissions.verdict(caller, "list", path)

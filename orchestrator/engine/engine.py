@@ -223,7 +223,7 @@ class Engine:
             answers=answers,
         )
         records = NativeRecords(services, observer, self._watching, native_calls)
-        self._reported = reported = ReportedCalls(services, observer, self._watching)
+        self._reported = reported = ReportedCalls(services, observer, self._watching, records)
         handlers = handlers_of(
             handled_by(NATIVE_BEFORE, permits.native_before),
             handled_by(NATIVE_AFTER, records.native_after),

@@ -8,6 +8,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import written
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.native_claims import GONE, NativeClaim
 from orchestrator.engine.external.observer import CurrentFile, Observer
 from orchestrator.engine.external.watch import Watching
@@ -43,12 +44,15 @@ class NativeRecords:
                 self._calls.end(caller, params, claim.path)
         group = claims[0].group
         await group.close()
-        listed = [(path, seq) for path, seq in sorted(group.changed.items()) if self._s.access.lists(caller, path)]
-        return n.NativeNote(
-            group=show(group.seq) if group.seq is not None else None,
-            changes=tuple(n.NativeChange(path=path, change=show(seq)) for path, seq in listed[:LISTED_CHANGES]),
-            more_changes=max(0, len(listed) - LISTED_CHANGES),
-        )
+        changes, more = self.listed(caller, group)
+        number = show(group.seq) if group.seq is not None else None
+        return n.NativeNote(group=number, changes=changes, more_changes=more)
+
+    def listed(self, caller: Caller, group: ExternalBatch) -> tuple[tuple[n.NativeChange, ...], int]:
+        """The first of a group's changes that the caller may know of, by path; and how many more of those there are."""
+        listed = self._s.access.listed(caller, group.changed.items())
+        first = tuple(n.NativeChange(path=path, change=show(seq)) for path, seq in listed[:LISTED_CHANGES])
+        return first, len(listed) - len(first)
 
     def _claims(self, caller: Caller, call: Call, params: n.NativeAfter) -> tuple[NativeClaim, ...]:
         """What was claimed before the call; of a call that nobody announced, the same as far as it is known now."""
@@ -75,17 +79,21 @@ class NativeRecords:
         claim.contents = frozenset((GONE,)) if GONE in claim.contents else frozenset()
         async with self._s.locks.alone((path,)):
             present = await self._observer.refresh(path, content=True)
+        await self.note_written(caller, call, claim, present)
+
+    async def note_written(self, caller: Caller, call: Call, claim: NativeClaim, present: CurrentFile) -> None:
+        """The agent knows the lines that it wrote, where what is there now is its own."""
         entry, document = present.entry, await self._document(present)
-        if entry is None or document is None or claim.group.changed.get(path) != entry.version:
+        if entry is None or document is None or claim.group.changed.get(present.path) != entry.version:
             return
         total = len(document.lines)
         ranges: tuple[LineRange, ...] = (LineRange(1, total),) if total else ()
         if not claim.whole and claim.version is not None:
-            row = await self._s.past.at(path, claim.version)
+            row = await self._s.past.at(present.path, claim.version)
             before = await self._s.contents.kept_text(row.digest)
             if before is not None:
                 ranges = written(await self._s.contents.line_hunks(before, document))
-        await self._note(caller, call, path, entry.version, ranges, document)
+        await self._note(caller, call, present.path, entry.version, ranges, document)
 
     async def _note_read(self, caller: Caller, call: Call, params: n.NativeAfter, claim: NativeClaim) -> None:
         access = self._s.access.content(caller, call, self._s.paths.file(params.path))

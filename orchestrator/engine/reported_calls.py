@@ -7,15 +7,13 @@ was asked about changes is the agent's, as with hooks, as long as no other sessi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import msgspec
 
-from orchestrator.api.native_edits import NativeChange
 from orchestrator.api.reported_calls import CallKind, ReportedEdit, ReportToolCall, ToolCallNote
 from orchestrator.core.change import PathChange, PermissionCheck, Provenance
-from orchestrator.core.content import LineRange, SeenLines
+from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PathError
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalExpired, ApprovalRequested
@@ -24,16 +22,14 @@ from orchestrator.core.paths import ROOT
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.file_rows import FileEntry
 from orchestrator.core.projections.pending import Approval
-from orchestrator.core.text.regions import written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.pipeline import rules
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.native_claims import GONE, Key, NativeClaim
 from orchestrator.engine.external.observer import CurrentFile, Observer
 from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.native_records import NativeRecords
 from orchestrator.engine.services import Services
-
-LISTED_CHANGES = 50
 
 MOST_CALLS = 1_000
 """That are under way; the oldest is given up."""
@@ -58,8 +54,8 @@ class _Claimed(msgspec.Struct):
 class ReportedCalls:
     """The operation that a run calls, and what goes on between its calls."""
 
-    def __init__(self, services: Services, observer: Observer, watching: Watching) -> None:
-        self._s, self._observer, self._watching = services, observer, watching
+    def __init__(self, services: Services, observer: Observer, watching: Watching, records: NativeRecords) -> None:
+        self._s, self._observer, self._watching, self._records = services, observer, watching, records
         self._open: dict[Key, _Claimed] = {}
 
     async def report_tool_call(self, caller: Caller, call: Call, params: ReportToolCall) -> ToolCallNote:
@@ -92,7 +88,7 @@ class ReportedCalls:
                 present = await self._present(path)
             found = outcomes(_data(present), edits.get(path, ())) if present is not None else ()
             before = present.entry.digest if found and present is not None and present.entry is not None else None
-            after = _digest(found[0]) if found else None
+            after = digest_of(found[0]) if found else None
             blobs |= {after: found[0]} if after is not None else {}
             changes.append(PathChange(path, before, after))
         request = ApprovalRequested(
@@ -177,7 +173,7 @@ class ReportedCalls:
         self, key: Key, claimed: _Claimed, path: WorkspacePath, before: bytes | None, entry: FileEntry | None
     ) -> None:
         left = outcomes(before, claimed.edits[path])
-        contents = frozenset(map(_digest, left)) | ({GONE} if before and b"" in left else frozenset())
+        contents = frozenset(map(digest_of, left)) | ({GONE} if before and b"" in left else frozenset())
         version, known = entry.version if entry is not None else None, claimed.claims.get(path)
         if known is not None and known.version == version:
             contents |= known.contents
@@ -226,37 +222,15 @@ class ReportedCalls:
                 async with self._s.locks.alone((path,)):
                     present = await self._present(path)
                 if present is not None:
-                    await self._note_written(caller, call, claim, present)
+                    await self._records.note_written(caller, call, claim, present)
         finally:
             for path in claimed.claims:
                 self._observer.claims.end((caller.session, f"{params.call}\0{path or ''}"))
         group = claimed.group
         await group.close()
-        listed = [(path, seq) for path, seq in sorted(group.changed.items()) if self._s.access.lists(caller, path)]
-        return ToolCallNote(
-            group=show(group.seq) if group.seq is not None else None,
-            changes=tuple(NativeChange(path=path, change=show(seq)) for path, seq in listed[:LISTED_CHANGES]),
-            more_changes=max(0, len(group.changed) - LISTED_CHANGES),
-        )
-
-    async def _note_written(self, caller: Caller, call: Call, claim: NativeClaim, present: CurrentFile) -> None:
-        """The agent knows the lines that it wrote."""
-        entry, data = present.entry, _data(present)
-        if entry is None or data is None or claim.group.changed.get(present.path) != entry.version:
-            return
-        document = await self._s.contents.text(_digest(data), data)
-        row = await self._s.past.at(present.path, claim.version) if claim.version is not None else None
-        before = await self._s.contents.kept_text(row.digest) if row is not None else None
-        if document is None:
-            return
-        total = len(document.lines)
-        ranges: tuple[LineRange, ...] = (LineRange(1, total),)
-        if before is not None:
-            ranges = written(await self._s.contents.line_hunks(before, document))
-        ranges = tuple(item for item in ranges if item.start <= item.end)
-        lines = [line for item in ranges for line in document.lines[item.start - 1 : item.end]]
-        seen = SeenLines(path=present.path, version=entry.version, ranges=ranges, total_lines=total)
-        await self._s.notes.note_lines(caller, call, seen, "\n".join(lines), approval=None)
+        changes, more = self._records.listed(caller, group)
+        number = show(group.seq) if group.seq is not None else None
+        return ToolCallNote(group=number, changes=changes, more_changes=more)
 
     # --- small things ----------------------------------------------------------------------
 
@@ -309,7 +283,3 @@ def outcomes(before: bytes | None, edits: Sequence[ReportedEdit]) -> tuple[bytes
                 return ()
         found |= dict.fromkeys((after.replace("\n", "\r\n"), after) if "\r\n" in text else (after,))
     return tuple(each.encode("utf-8", "surrogatepass") for each in found if before is None or each != text)
-
-
-def _digest(data: bytes) -> Digest:
-    return Digest("sha256:" + hashlib.sha256(data).hexdigest())

@@ -125,7 +125,7 @@ class CommandService:
         known = [item for item in self._s.state.commands.all() if self._may_see(caller, item)]
         found = [item for item in known if item.ended is None or not params.running]
         newest = sorted(found, key=lambda item: -item.seq)[: params.limit]
-        return a.CommandList(commands=tuple([await self._info(item) for item in newest]), total=len(found))
+        return a.CommandList(commands=tuple([await self._info(caller, item) for item in newest]), total=len(found))
 
     async def stop_command(self, caller: Caller, call: Call, params: a.CommandId) -> a.CommandAnswer:
         command = self._own(caller, params)
@@ -198,11 +198,10 @@ class CommandService:
             piece, data = piece._replace(start=piece.start + line), data[line:]
         at = len(output.kept) - len(data)
         text = await shown(self._s.redaction, caller, output.kept, at, data, start=output.total - len(data))
-        changes = await self._changes(ended, execution)
-        listed = [(path, seq) for path, seq in changes if self._s.access.lists(caller, path)]
+        listed = self._s.access.listed(caller, await self._changes(ended, execution))
         return a.CommandAnswer(
             status=command.status or "running",
-            message=_message(command, ended),
+            message=_message(command, ended, len(listed)),
             command=show(started),
             exit_code=ended.exit_code if ended is not None else None,
             signal=signal_name(ended.signal) if ended is not None and ended.signal is not None else None,
@@ -213,33 +212,33 @@ class CommandService:
             mode=command.mode,
             confined_by=execution.confined_by if execution is not None else ended.confined_by if ended else "",
             group=show(ended.group) if ended is not None and ended.group is not None else None,
-            changes=tuple(a.CommandChange(path=path, change=show(seq)) for path, seq in listed),
-            more_changes=max(0, ended.changes - len(listed)) if ended is not None else 0,
+            changes=tuple(a.CommandChange(path=path, change=show(seq)) for path, seq in listed[:LISTED_CHANGES]),
+            more_changes=max(0, len(listed) - LISTED_CHANGES),
             warnings=tuple(execution.warnings) if execution is not None else (),
         )
 
     async def _changes(
         self, ended: CommandEnded | None, execution: Execution | None
     ) -> list[tuple[WorkspacePath, Seq]]:
-        """The first of them, by path."""
+        """All of them, once it has ended."""
         if ended is None or ended.group is None:
             return []
         if execution is not None:
-            return sorted(execution.changed.items())[:LISTED_CHANGES]
+            return list(execution.changed.items())
         found = dict[WorkspacePath, Seq]()
         opened = await self._s.journal.event(ended.group)
-        if opened is not None and isinstance(opened.event, ChangeIntended):
+        if opened is None:
+            return []  # it is in an archive
+        if isinstance(opened.event, ChangeIntended):
             outcome = await self._s.notes.outcome(opened)
             paths = outcome.event.paths if outcome is not None and isinstance(outcome.event, ChangeApplied) else ()
-            return [(item.path, outcome.seq) for item in paths[:LISTED_CHANGES] if outcome is not None]
+            return [(item.path, outcome.seq) for item in paths if outcome is not None]
         async for recorded in members(self._s.journal, ended.group):
             if isinstance(recorded.event, ExternalChange):
                 found[recorded.event.path] = recorded.seq
-            if len(found) >= LISTED_CHANGES:
-                break
-        return sorted(found.items())
+        return list(found.items())
 
-    async def _info(self, command: Command) -> a.CommandInfo:
+    async def _info(self, caller: Caller, command: Command) -> a.CommandInfo:
         started = await self._s.notes.event(command.seq, CommandStarted)
         ended = await self._s.notes.event(command.ended, CommandEnded)
         execution = self.executor.running.get(command.seq)
@@ -254,7 +253,7 @@ class CommandService:
             since=command.at,
             output_bytes=execution.output.total if execution else ended.output_bytes if ended else 0,
             group=show(ended.group) if ended is not None and ended.group is not None else None,
-            change_count=ended.changes if ended is not None else 0,
+            change_count=len(self._s.access.listed(caller, await self._changes(ended, execution))),
         )
 
 
@@ -262,7 +261,8 @@ def _reads_on(command: Seq, start: int) -> str:
     return f"command_output(command='{show(command)}', start={start})"
 
 
-def _message(command: Command, ended: CommandEnded | None) -> str:
+def _message(command: Command, ended: CommandEnded | None, changed: int) -> str:
+    """`changed`: the files that who asks may know of."""
     if ended is None:
         return f"{show(command.seq)} runs; stop_command ends it"
     took = f"after {((command.ended_at or command.at) - command.at) / 1000:.1f} s"
@@ -281,4 +281,4 @@ def _message(command: Command, ended: CommandEnded | None) -> str:
             how = "the daemon ended while it ran, and it with the daemon; its output is lost"
     if ended.group is None:
         return f"{how}; no file changed"
-    return f"{how}; {plural(ended.changes, 'file')} changed, and revert(change='{show(ended.group)}') undoes that"
+    return f"{how}; {plural(changed, 'file')} changed, and revert(change='{show(ended.group)}') undoes that"

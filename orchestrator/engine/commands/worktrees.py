@@ -51,17 +51,15 @@ class WorktreeService:
                 await tree.remove()
             else:
                 tree.release()
-        changed = sorted((path, seq) for path, seq in back.changed.items() if self._s.access.lists(caller, path))
+        changed = self._s.access.listed(caller, back.changed.items())
         if back.change is not None:
-            message = (
-                f"{plural(len(back.changed), 'file')} changed, and revert(change='{show(back.change)}') undoes that"
-            )
+            message = f"{plural(len(changed), 'file')} changed, and revert(change='{show(back.change)}') undoes that"
         else:
             message = back.warnings[0] if back.warnings else "no file changed"
         return WorktreeAnswer(
             message=message,
             change=show(back.change) if back.change is not None else None,
             changes=tuple(CommandChange(path=path, change=show(seq)) for path, seq in changed[:LISTED_CHANGES]),
-            more_changes=max(0, len(back.changed) - LISTED_CHANGES),
+            more_changes=max(0, len(changed) - LISTED_CHANGES),
             warnings=tuple(back.warnings),
         )
