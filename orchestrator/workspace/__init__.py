@@ -9,5 +9,5 @@ watcher, notifier, ignore   what changes, and what is left out
 workers, worker_process, local_parser    parsing and costly work in processes
 scratch_check               a policy's check command
 confined_command, fork_server, command_launcher    commands that agents run
-scratch_tree                copies of the tree for them
+scratch_tree                copies of the tree for them, or overlays over `scratch_base`; `scratch_changes` in them
 """
