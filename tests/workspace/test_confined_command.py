@@ -126,6 +126,10 @@ async def python(runner: ConfinedCommands, spec: CommandSpec) -> str:
     return output.strip()
 
 
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def program(text: str) -> tuple[str, str, str, str]:
     return PYTHON, "-I", "-c", TRIED + textwrap.dedent(text)
 
@@ -206,7 +210,7 @@ async def test_what_starts_them_was_ended(ground: Ground, runner: ConfinedComman
     output = command.output()
     with anyio.fail_after(PATIENCE_S):
         assert await anext(output) == b"ready\n"
-        os.kill(int(Path(f"/proc/{command.pid}/stat").read_text().split()[3]), signal.SIGKILL)
+        os.kill(parent_of(command.pid), signal.SIGKILL)
         assert await command.wait() == -signal.SIGTERM
         assert [piece async for piece in output] == []
         await command.end()
@@ -255,7 +259,7 @@ async def test_descriptors(ground: Ground, runner: ConfinedCommands) -> None:
 
 
 def test_it_ends_with_the_daemon(ground: Ground, confinement: Confinement) -> None:
-    """What starts it is killed: the sleeper, and then its TMPDIR, are gone."""
+    """What starts it is killed: the sleeper, and then its TMPDIR, are gone, and so is the fork server."""
     text = f"""
         import anyio, sys
         from tests.workspace.test_confined_command import Confinement, Ground
@@ -271,10 +275,12 @@ def test_it_ends_with_the_daemon(ground: Ground, confinement: Confinement) -> No
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
-        launcher = os.pidfd_open(int(starter.stdout.readline()))
+        pid = int(starter.stdout.readline())
+        launcher, server = map(os.pidfd_open, (pid, parent_of(pid)))
         starter.kill()
-    assert readable(launcher, PATIENCE_S)
-    os.close(launcher)
+    for process in (launcher, server):
+        assert readable(process, PATIENCE_S)
+        os.close(process)
     assert not ground.leftovers()
 
 
