@@ -55,7 +55,9 @@ class AgentRefused(AgentFailed, code="agent_refused", hint="The agent's own prog
     """The agent answered a request with an error."""
 
     def __init__(self, method: str, error: wire.RpcError) -> None:
-        super().__init__(f"the agent refuses {method}: {escaped(error.message)[:2000]} ({error.code})")
+        details = error.data.get("details") if isinstance(error.data, dict) else None
+        said = f"{error.message}: {details}" if isinstance(details, str) else error.message
+        super().__init__(f"the agent refuses {method}: {escaped(said)[:2000]} ({error.code})")
         self.rpc_code = error.code
 
 

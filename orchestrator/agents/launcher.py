@@ -44,6 +44,12 @@ class AgentNeedsLogin(AgentFailed, code="agent_needs_login"):
     """The agent wants its user to log in first."""
 
 
+class AgentCannotResume(
+    AgentFailed, code="agent_cannot_resume", hint="Start it without --resume: it finds the files as they are now."
+):
+    """The agent does not offer to go on with an earlier conversation."""
+
+
 class Run(NamedTuple):
     """What is to be run."""
 
@@ -60,10 +66,11 @@ class Run(NamedTuple):
     most_calls: int | None = None
     most_tokens: int | None = None
     isolated: bool = False  # `root` is a copy of its own, of which the daemon takes the outcome
+    resume: str | None = None  # an earlier conversation, by the agent's own id
 
 
 class Outcome(NamedTuple):
-    """How a run ended. `unmade`: files whose reported edits are not on disk."""
+    """How a run ended. `unmade`: files whose reported edits are not on disk. `conversation`: see `Run.resume`."""
 
     stop_reason: wire.StopReason
     calls: int
@@ -71,6 +78,7 @@ class Outcome(NamedTuple):
     rejected: int
     unmade: tuple[str, ...]
     tokens: int | None = None  # of its context at the end, as it counts them
+    conversation: str | None = None  # None: it can't be resumed
 
 
 class Launcher:
@@ -87,6 +95,7 @@ class Launcher:
         self._failure: AgentFailed | None = None
         self._stop_reason: wire.StopReason | None = None
         self._last_words = b""
+        self._conversation: str | None = None
 
     async def run(self, interrupted: anyio.Event) -> Outcome:
         """Until the agent's turn ends; `interrupted`: a person wants it to. Raises AgentNotInstalled, AgentFailed."""
@@ -112,11 +121,13 @@ class Launcher:
         for path in unmade:
             self._screen.note(f"the agent reported an edit of {escaped(path)} that is not on disk")
             self._transcript.add("edit_not_on_disk", path=path)
+        if self._conversation is not None:
+            self._screen.note(f"the agent can go on from here: --resume {escaped(self._conversation)}")
         if self._failure is not None:
             raise self._with_last_words(self._failure, ended)
         asked = self._requests
         reason, tokens = self._stop_reason or "cancelled", self._budget.tokens
-        return Outcome(reason, self._calls.count, asked.allowed, asked.rejected, unmade, tokens)
+        return Outcome(reason, self._calls.count, asked.allowed, asked.rejected, unmade, tokens, self._conversation)
 
     async def _start(self) -> Process:
         try:
@@ -186,8 +197,14 @@ class Launcher:
         if self._run.authentication:
             await self._connection.request("authenticate", {"methodId": self._run.authentication}, Any)
         new = {"cwd": self._run.root, "mcpServers": [self._run.server] if self._run.server else []}
+        loads, id = agent.agent_capabilities.load_session, self._run.resume
+        if id is not None and not loads:
+            raise AgentCannotResume(f"{self._run.profile.title} does not offer to go on with an earlier conversation")
         try:
-            return (await self._connection.request("session/new", new, wire.NewSession)).session_id
+            if id is None:
+                id = (await self._connection.request("session/new", new, wire.NewSession)).session_id
+            else:  # what the agent tells again meanwhile is of no session of ours, and is passed over
+                await self._connection.request("session/load", {"sessionId": id, **new}, Any)
         except AgentRefused as refused:
             if refused.rpc_code != wire.AUTH_REQUIRED:
                 raise
@@ -196,6 +213,9 @@ class Launcher:
                 f"{self._run.profile.title} wants a login; its methods: {methods}",
                 hint="Log in with the agent's own program, or name a method: --auth METHOD.",
             ) from refused
+        self._conversation = id if loads and not self._run.isolated else None
+        self._transcript.add("conversation", id=id, resumed=self._run.resume is not None)
+        return id
 
     async def _out_of_time(self) -> None:
         await anyio.sleep(self._run.timeout_s)

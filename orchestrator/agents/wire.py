@@ -50,8 +50,13 @@ class AuthMethod(_Message, frozen=True, kw_only=True):
     name: str = ""
 
 
+class AgentCapabilities(_Message, frozen=True, kw_only=True):
+    load_session: bool = False
+
+
 class Initialized(_Message, frozen=True, kw_only=True):
     protocol_version: int
+    agent_capabilities: AgentCapabilities = AgentCapabilities()
     auth_methods: tuple[AuthMethod, ...] = ()
 
 

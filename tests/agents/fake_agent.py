@@ -381,10 +381,19 @@ def main(script: str) -> None:
                 agent.client = message["params"]["clientCapabilities"]
                 version = 2 if script == "newer" else 1
                 result = {"protocolVersion": version, "authMethods": [{"id": "browser", "name": "Log in"}]}
+                result |= {"agentCapabilities": {"loadSession": script != "forgets"}}
+            case "session/load" if message["params"]["sessionId"] != SESSION:
+                agent.send(
+                    id=message["id"],
+                    error={"code": -32603, "message": "Internal error", "data": {"details": "no such"}},
+                )
+                continue
             case "session/new" if script == "login":
                 agent.send(id=message["id"], error={"code": -32000, "message": "Authentication required"})
                 continue
-            case "session/new":
+            case "session/new" | "session/load" as method:
+                if method == "session/load":
+                    agent.say("said before\n")
                 agent.root = Path(message["params"]["cwd"])
                 agent.server = next(iter(message["params"]["mcpServers"]), {})
                 result = {"sessionId": SESSION}

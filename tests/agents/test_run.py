@@ -507,9 +507,32 @@ def test_a_person_is_not_asked_without_an_answer_to_choose(daemon: RunningDaemon
     assert not any("Which one" in line for line in lines)
 
 
+def test_an_agent_goes_on_with_its_conversation(daemon: RunningDaemon) -> None:
+    code, first = command(daemon, *launch("permissions"))
+    assert (code, first["conversation"]) == (0, fake_agent.SESSION)
+    code, answer = command(daemon, *launch("works", "--resume", first["conversation"]))
+    assert (code, answer["stop_reason"], answer["conversation"]) == (0, "end_turn", fake_agent.SESSION)
+    assert text(daemon, "a.txt") == "two\nlast\n"
+    assert "said before" not in said(answer)
+
+
+@pytest.mark.parametrize(
+    ("script", "conversation", "refusal"),
+    [
+        pytest.param("forgets", fake_agent.SESSION, "Claude Code does not offer", id="not offered"),
+        pytest.param("works", "sess-2", "Internal error: no such", id="not known"),
+    ],
+)
+def test_a_conversation_that_cannot_go_on(daemon: RunningDaemon, script: str, conversation: str, refusal: str) -> None:
+    code, answer = command(daemon, *launch(script, "--resume", conversation))
+    assert code == 1
+    assert refusal in answer["message"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        pytest.param(("run", "claude", "--task", "x", "--resume", "1", "--worktree"), id="resume in a worktree"),
         pytest.param(("run", "nobody", "--task", "x"), id="agent"),
         pytest.param(("run", "claude"), id="no task"),
         pytest.param(("run", "claude", "--task", " "), id="empty task"),

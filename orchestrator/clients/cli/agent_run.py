@@ -46,6 +46,7 @@ class AgentStart(NamedTuple):
     most_calls: int | None
     most_tokens: int | None
     authentication: str | None
+    resume: str | None
 
 
 class RunAnswer(r.Result, frozen=True, kw_only=True):
@@ -62,6 +63,7 @@ class RunAnswer(r.Result, frozen=True, kw_only=True):
     transcript: str
     unmade: tuple[str, ...] = ()
     brought_back: WorktreeAnswer | None = None  # of a run in a worktree
+    conversation: str | None = None  # for `--resume`
 
     @property
     def ok(self) -> bool:
@@ -97,6 +99,7 @@ async def _follow(settings: Settings, start: AgentStart) -> int:
                 most_calls=start.most_calls,
                 most_tokens=start.most_tokens,
                 isolated=tree is not None,
+                resume=start.resume,
             )
             with Transcript(f"{location.state_dir}/runs", files.agent) as transcript:
                 link = DaemonLink(settings.daemon(), files, agent=claimed, token=start.token)
@@ -168,6 +171,7 @@ class _Task:
             transcript=transcript.path,
             unmade=outcome.unmade,
             brought_back=back,
+            conversation=outcome.conversation,
         )
 
     async def _bring_back(self, title: str) -> WorktreeAnswer | None:

@@ -26,6 +26,7 @@ from orchestrator.clients.connect import connection_record as records
     help="What need not be asked about where policy allows it.",
 )
 @click.option("--worktree", is_flag=True, help="Let it work in a copy; what it made comes back as one change.")
+@click.option("--resume", metavar="CONVERSATION", help="Go on with an earlier one of the agent, as its run named it.")
 @click.option("--auth", metavar="METHOD", help="Log in with this of the agent's methods.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(1, 86_400), default=3600.0, help="Seconds for all of it.")
 @click.option("--max-calls", "most_calls", type=click.IntRange(1), help="End it after so many tool calls.")
@@ -39,6 +40,7 @@ def run(  # noqa: PLR0913  # one for each option
     command_line: str | None,
     yes_to: YesTo,
     worktree: bool,
+    resume: str | None,
     auth: str | None,
     timeout_s: float,
     most_calls: int | None,
@@ -56,6 +58,8 @@ def run(  # noqa: PLR0913  # one for each option
         usage(f"--command: {error}")
     if not command or not task.strip():
         usage("--command and --task may not be empty")
+    if worktree and resume is not None:
+        usage("--resume goes on where the agent was: leave out --worktree")
     token_file = _token_file(settings, settings.agent or name)
 
     from orchestrator.clients.cli.agent_run import AgentStart, follow  # asyncio only where it is used
@@ -74,6 +78,7 @@ def run(  # noqa: PLR0913  # one for each option
         most_calls=most_calls,
         most_tokens=most_tokens,
         authentication=auth or next((of for key, of in profile.authentication.items() if os.environ.get(key)), None),
+        resume=resume,
     ))  # fmt: skip
 
 
