@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.engine.changes.write_batch import _sharing_directories
+from orchestrator.engine.changes.write_batch import _making_directories, _sharing_directories
 from orchestrator.ports.workspace import DiskChange
 
 
@@ -33,3 +33,12 @@ def test_moves_that_share_a_directory_go_together(moves: dict[str, str], togethe
 
 def test_what_is_not_moved_waits_for_nobody() -> None:
     assert _sharing_directories([DiskChange(path=WorkspacePath("a/1"), before=None, after=None)]) == {}
+
+
+def test_directories_are_made_before_those_in_them() -> None:
+    made = {"a/1": ("a",), "a/b/c/2": ("a/b", "a/b/c"), "a/b/3": (), "d/4": ("d",), "src/e/5": ("src/e",)}
+    changes = [
+        DiskChange(path=WorkspacePath(path), before=None, after=None, parents=tuple(map(WorkspacePath, parents)))
+        for path, parents in made.items()
+    ]
+    assert _making_directories(changes) == {"a/1": "a", "a/b/c/2": "a", "d/4": "d", "src/e/5": "src/e"}

@@ -40,7 +40,7 @@ class WriteBatch:
         self._workspace = workspace
         self._writes = tuple((change.path, workspace.atomic_write(change)) for change in self.changes)
         self._many = len(self._writes) > MANY
-        self._makers = {change.path: "" for change in self.changes if change.parents}
+        self._makers = _making_directories(self.changes)
         self._moves = _sharing_directories(self.changes)
 
     @property
@@ -170,6 +170,18 @@ class WriteBatch:
             for _ in range(lanes):
                 tasks.start_soon(self._workspace.off_loop, lane)
         return raised
+
+
+def _making_directories(changes: Iterable[DiskChange]) -> dict[WorkspacePath, str]:
+    """Which of those that make directories go together: those that make one in another's, by the outermost."""
+    outermost: dict[str, str] = {}
+    makers: dict[WorkspacePath, str] = {}
+    for change in changes:
+        if change.parents:
+            first = change.parents[0]
+            makers[change.path] = outermost.get(first.rpartition("/")[0], first)
+            outermost |= dict.fromkeys(change.parents, makers[change.path])
+    return makers
 
 
 def _sharing_directories(changes: Iterable[DiskChange]) -> dict[WorkspacePath, str]:
