@@ -60,7 +60,7 @@ async def test_each_mode(
         pytest.param({"mode": "tail", "line": 3}, "invalid_parameter", "does not go with mode='tail'", id="tail"),
         pytest.param({"mode": "head", "pattern": "x"}, "invalid_parameter", "does not go with mode='head'", id="head"),
         pytest.param({"line": 2, "depth": 2}, "invalid_parameter", "goes with mode='enclosing'", id="depth"),
-        pytest.param({"line": 160}, "invalid_parameter", "line: 160 is after the last line", id="beyond"),
+        pytest.param({"line": 160}, "invalid_parameter", r"line: 160 is after the last line, \d+, of", id="beyond"),
         pytest.param({"mode": "semantic", "line": 160}, "invalid_parameter", "line: 160 is after", id="beyond, around"),
         pytest.param({"pattern": "STEP_1("}, "search_not_found", "occurs in no line of shop.py", id="not there"),
     ],

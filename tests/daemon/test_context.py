@@ -76,6 +76,10 @@ async def test_an_excerpt(daemon: RunningDaemon) -> None:
             with pytest.raises(RemoteError) as error:
                 await alice.get_excerpt("shop.py", **refused)
             assert error.value.code == code
+        for ask in (alice.get_excerpt, alice.get_overview):
+            with pytest.raises(RemoteError) as error:
+                await ask("shop.py", symbol="nothing_like_it")
+            assert error.value.hint.startswith('No symbol is near. get_overview(path="shop.py")')
         seen = (await alice.session_status()).recent_reads[0].lines
         assert seen.startswith("1-80, 98-102")
 

@@ -18,7 +18,6 @@ from orchestrator.core.policy.profiles import Profile
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.answer_space import MAX_LINE, NOTHING_BEYOND, AnswerSpace, render
 from orchestrator.core.text.excerpts import Budget, gaps, order, outwards, taken
-from orchestrator.core.text.locate_symbol import only_symbol
 from orchestrator.core.text.long_lines import window
 from orchestrator.core.text.search import Match
 from orchestrator.engine.access import ContentAccess
@@ -30,6 +29,7 @@ from orchestrator.engine.reads.outlined_files import OutlinedFile, outlined_file
 from orchestrator.engine.reads.search import matcher_of
 from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import hit_of
+from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.reads.windows import LargePassages
 from orchestrator.engine.services import Services
 
@@ -77,7 +77,7 @@ class Excerpter:
         path, total, lines = access.path, found.document.line_count, found.hidden.over(found.document.lines)
         part, name, matches = LineRange(1, total), None, list[int]()
         if params.symbol is not None:
-            name, symbol = only_symbol(found.outline, params.symbol)
+            name, symbol = named_symbol(access.path, found.outline, params.symbol)
             part = LineRange(symbol.line, symbol.end_line)
         if params.pattern is not None:
             matches = [number for number, line in enumerate(lines, 1) if params.pattern in line]

@@ -17,7 +17,6 @@ from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.answer_space import PER_TOKEN, AnswerSpace, size, weight
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.text.locate_symbol import only_symbol
 from orchestrator.core.text.overview import SymbolChanges, TextFacts, count, facts_of, symbol_changes
 from orchestrator.core.text.symbols import Outline, Symbol
 from orchestrator.engine.access import ContentAccess
@@ -26,6 +25,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.outlined_files import OutlinedFile, note_told, outlined_file
+from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.reads.windows import LargePassages
 from orchestrator.engine.services import Services
 
@@ -145,7 +145,7 @@ class Overviewer:
         shown, document, outline = found.shown, found.document, found.outline
         facts, symbols, within = self._facts_of(found.digest, document), outline.symbols, None
         if params.symbol is not None:
-            within, one = only_symbol(outline, params.symbol)
+            within, one = named_symbol(shown.path, outline, params.symbol)
             symbols = one.children
         first = within is None and not params.skip  # later pages do not repeat what is beside the outline
         imports = [

@@ -145,7 +145,7 @@ class ContentReader:
         try:
             return await self._reader.read_file(caller, call, wanted)
         except ParameterInvalid as error:  # it is called `start` there
-            raise ParameterInvalid("line", f"{start} is after the last line of {escaped(params.path)}") from error
+            raise ParameterInvalid("line", error.message.removeprefix("start: ")) from error
 
     async def _line_of(self, caller: Caller, call: Call, path: str, pattern: str) -> int:
         """Where a text occurs first. Raises SearchNotFound."""
@@ -176,7 +176,7 @@ def named_symbol(path: WorkspacePath, outline: Outline, name: str) -> tuple[str,
     except SymbolNotFound as error:
         where = f"path={quoted(path)}"
         error.hint = (
-            f"No name is near. get_overview({where}) shows its names, search_content({where}, pattern=…) texts."
+            f"No symbol is near. get_overview({where}) shows its names, search_content({where}, pattern=…) texts."
         )
         if error.details.get("nearest"):
             error.hint = f"Send one of the nearest names; get_overview({where}) has all."
