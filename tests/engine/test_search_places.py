@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.core.text.charsets import Encoding
 from orchestrator.core.text.fuzzy import FuzzyPattern
 from orchestrator.core.text.lines import split
-from orchestrator.core.text.regex import RegexPattern
+from orchestrator.core.text.regex import RegexPattern, compiled
 from orchestrator.core.text.search import Matcher, Pattern, search
 from orchestrator.engine.reads import search_places
 from orchestrator.engine.reads.search_matches import Spotted, apart, matched
@@ -30,11 +30,12 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spotted(
-    text: str, encoding: Encoding, matcher: Matcher, reach: Reach, *, invert: bool
+    text: str, encoding: Encoding, matcher: Matcher, reach: Reach, *, invert: bool, offsets: list[int] | None
 ) -> tuple[int, list[Spotted]]:
-    """How many places are cut short, and what is found at all places."""
+    """How many places are cut short, and what is found at these places, or at all."""
     data = written(text, encoding)
-    places, found, done, short = Places(Bytes(data), len(data), encoding, reach).all(), list[Spotted](), 0, 0
+    there, found, done, short = Places(Bytes(data), len(data), encoding, reach), list[Spotted](), 0, 0
+    places = there.all() if offsets is None else there.around(offsets)
     while some := batch(places):
         short += sum(place.short for place in some)
         more, _, done = matched(some, matcher, encoding, invert=invert, done=done)
@@ -42,13 +43,20 @@ def spotted(
     return short, apart(found) if matcher.multiline else found
 
 
-def agrees(text: str, encoding: Encoding, matcher: Matcher, reach: Reach, *, invert: bool = False) -> bool:
+def agrees(
+    text: str,
+    encoding: Encoding,
+    matcher: Matcher,
+    reach: Reach,
+    *,
+    invert: bool = False,
+    offsets: list[int] | None = None,
+) -> bool:
     """Whether it is as in the whole text; else some place was cut short."""
-    short, found = spotted(text, encoding, matcher, reach, invert=invert)
+    short, found = spotted(text, encoding, matcher, reach, invert=invert, offsets=offsets)
     whole = search(split(text)[0], matcher, invert=invert, max_hits=1000, context_lines=0)
-    same = [("\n".join(one.lines), one.spot.spans) for one in found] == [
-        (hit.text, hit.submatches) for hit in whole.hits
-    ]
+    wanted = [(hit.text, hit.submatches) for hit in whole.hits]
+    same = [("\n".join(one.lines), one.spot.spans) for one in found] == wanted
     assert same or short
     return same
 
@@ -63,6 +71,20 @@ def test_several_lines(text: str, encoding: Encoding, pattern: str, *, word: boo
         same = agrees(text, encoding, matcher, Reach(matcher.most_breaks, after), invert=invert)
         assert same or matcher.most_breaks is None
     assert agrees(text, encoding, matcher, Reach(matcher.most_breaks, 4096), invert=invert)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@settings(max_examples=300)
+@given(
+    lines=st.lists(st.sampled_from(["a", "b", "ab", "c" * 9, "", "b é"]), max_size=40), pattern=st.sampled_from(SEVERAL)
+)
+def test_several_lines_around_what_ripgrep_names(lines: list[str], pattern: str) -> None:
+    """Each of its places is where a match begins, of which none lies over another."""
+    text, matcher = "\n".join([*lines, ""]), RegexPattern(pattern, multiline=True)
+    found = compiled(pattern, case_sensitive=True, multiline=True).finditer(text)
+    offsets = [len(text[: one.start()].encode()) for one in found]
+    assert agrees(text, "utf-8", matcher, Reach(matcher.most_breaks, 4096), offsets=offsets)
+    agrees(text, "utf-8", matcher, Reach(matcher.most_breaks, 8), offsets=offsets)
 
 
 @pytest.mark.usefixtures("small_pieces")
