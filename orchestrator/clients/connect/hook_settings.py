@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.clients.connect.settings_document import value_at
+from orchestrator.clients.connect.settings_document import parse, value_at
 from orchestrator.clients.connect.templates import (
     SERVER,
     TEMPLATES,
@@ -127,10 +127,9 @@ def _codex(to: Target) -> tuple[ClientFile, ...]:
 def _place(path: str, event: str, entry: Mapping[str, Any]) -> int:
     """The index in a file's list that an entry of ours has, or will have when another one of ours has made way."""
     try:
-        document = json.loads(Path(path).read_bytes())
+        listed = value_at(parse(Path(path).read_text(encoding="utf-8"), "json"), ("hooks", event))
     except (OSError, ValueError):
         return 0
-    listed = value_at(document, ("hooks", event)) if isinstance(document, dict) else None
     if not isinstance(listed, list):
         return 0
     ours = ("orchestrator" in str(each) and " hook codex " in str(each) for each in listed)

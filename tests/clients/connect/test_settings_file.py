@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.connect import settings_file
+from orchestrator.clients.connect.hook_settings import HOOKED
 from orchestrator.clients.connect.settings_document import holds, parse, written
 from orchestrator.clients.connect.settings_file import SettingsRefused, merged, restored
 from orchestrator.clients.connect.templates import TEMPLATES, ClientFile, Setting, Target
@@ -189,6 +190,15 @@ def test_what_somebody_decided_is_not_replaced() -> None:
     theirs = (merged(None, trust) or "").replace('"trusted"', '"untrusted"')
     with pytest.raises(SettingsRefused, match="which somebody decided"):
         merged(theirs, trust)
+
+
+def test_a_file_whose_hooks_can_not_be_counted_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".codex").mkdir()
+    deep = '{"a": %s}' % ("[" * 20_000 + "]" * 20_000)
+    (tmp_path / ".codex/hooks.json").write_text(deep)
+    (file, _) = HOOKED["codex"].files(TO._replace(workspace=str(tmp_path)))
+    with pytest.raises(SettingsRefused, match="nested too deeply"):
+        merged(deep, file)
 
 
 def test_what_no_text_can_hold_is_not_written_back() -> None:
