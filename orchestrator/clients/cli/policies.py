@@ -107,9 +107,10 @@ def _act(settings: Settings, typed: dict[str, Any]) -> None:
 
 policy_explain = _ExplainCommand(
     POLICY_EXPLAIN,
+    about=f"{POLICY_EXPLAIN.summary} ACTION is {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.",
     hide=("argv",),
     options=(
-        click.Argument(["action"], required=False, type=click.Choice(ACTIONS)),
+        click.Argument(["action"], required=False, type=click.Choice(ACTIONS), metavar="[ACTION]"),
         click.Argument(["path"], required=False, metavar="[PATH] [-- COMMAND]..."),
     ),
     prepare=_act,
