@@ -53,14 +53,21 @@ _OPENING = re.compile(rf"(?<![{_N}])[“‘](?![{_N}])")
 """Says nothing, since most kanji begin so."""
 
 
+_ANY_MARK = tuple(MARKS.values())
+
+
 def marked(data: bytes) -> Encoding | None:
     """The encoding that the bytes' first ones name."""
-    return next((encoding for encoding, mark in MARKS.items() if data.startswith(mark)), None)
+    if not data.startswith(_ANY_MARK):  # as most files
+        return None
+    return next(encoding for encoding, mark in MARKS.items() if data.startswith(mark))
 
 
 def legacy(name: str | None) -> tuple[Legacy | None, bool]:
     """The encoding of this name, if it is one that must be remembered, and whether it is in doubt."""
-    plain = name.removesuffix(DOUBT) if name is not None else None
+    if name is None:
+        return None, False
+    plain = name.removesuffix(DOUBT)
     return next((encoding for encoding in LEGACY if encoding == plain), None), plain != name
 
 
