@@ -377,6 +377,7 @@ class Engine:
         await self._leases.expire()
         await self._grants.expire()
         await self._importer.scan()
+        await self._commands.executor.release_left()
         await self._approvals.resume()
         await self._reviewing.resume()
 

@@ -21,7 +21,7 @@ from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.ids import Seq, WorkspacePath, show, to_the_second
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath, show, to_the_second
 from orchestrator.core.leases import Lease, release, reserve
 from orchestrator.core.policy.profiles import OnLeaseOverlap
 from orchestrator.core.positions import parse_seq
@@ -205,11 +205,11 @@ class Leases:
             raise await self.refusal(caller, f"a command in the workspace would go across: {names}", outcome)
         return None, f"it went across what others reserved: {names}"
 
-    def given_back(self, caller: Caller, lease: Seq | None) -> tuple[tuple[str, LeaseReleased], ...]:
+    def given_back(self, agent: AgentName, lease: Seq | None) -> tuple[tuple[str, LeaseReleased], ...]:
         """The end of what `hold_all` granted, to be appended; nothing if its time was over before."""
         if lease is None or self._s.state.leases.get(lease) is None:
             return ()
-        return ((f"lease:{caller.agent}", LeaseReleased(lease=lease, by=caller.agent)),)
+        return ((f"lease:{agent}", LeaseReleased(lease=lease, by=agent)),)
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:
         number = parse_seq(params.lease, parameter="lease")

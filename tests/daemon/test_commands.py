@@ -507,6 +507,7 @@ async def test_a_daemon_that_is_killed_loses_it(base: Path) -> None:
         async with daemon.client("claude") as claude:
             (command,) = (await claude.list_commands()).commands
             assert (command.command, command.status) == (answer.command, "lost")
+            assert (await claude.session_status()).leases == ()
             assert (await shell(claude, "true")).exit_code == 0
 
 

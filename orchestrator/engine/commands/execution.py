@@ -103,6 +103,15 @@ class Executor:
             event = CommandEnded(command=command.seq, status="lost")
             await self._s.notes.append(origin, (stream_of(command.session or ""), event))
 
+    async def release_left(self) -> None:
+        """Give back the leases of commands that were lost: what those changed is imported by now."""
+        for command in self._s.state.commands.all():
+            if command.status == "lost" and command.agent is not None:
+                origin = Origin(session=command.session, agent=command.agent, cause=command.seq)
+                released = self._leases.given_back(command.agent, command.lease)
+                if released:
+                    await self._s.notes.append(origin, *released)
+
     async def run(
         self, execution: Execution, call: Call, permitted: Permitted, *, task_status: TaskStatus[None]
     ) -> None:
@@ -132,7 +141,7 @@ class Executor:
                     tell()
                     await self._follow(execution, command)
                 finally:
-                    left = self._leases.given_back(execution.caller, execution.lease)
+                    left = self._leases.given_back(execution.caller.agent, execution.lease)
                     with anyio.CancelScope(shield=True):
                         if left:  # its end is not recorded
                             await self._s.notes.append(execution.caller.origin(), *left)
@@ -302,7 +311,7 @@ class Executor:
         caller = execution.caller
         origin = msgspec.structs.replace(caller.origin(), cause=execution.started)
         blobs = ((digest, kept),) if digest is not None else ()
-        released = self._leases.given_back(caller, execution.lease)
+        released = self._leases.given_back(caller.agent, execution.lease)
         recorded = await self._s.notes.append(origin, (stream_of(caller.session), event), *released, blobs=blobs)
         execution.ended = recorded[0].seq
 
