@@ -13,6 +13,7 @@ from orchestrator.core.errors import OrchestratorError
 from tests.crash.dropped_fsyncs import ForgettingDisk, PowerGone
 from tests.crash.inside import living
 from tests.crash.scenarios import AGENT, OPERATIONS, REQUEST, Operation, outcomes
+from tests.crash.test_many import CHANGE
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ async def interrupted(base: Path, operation: Operation, disk: ForgettingDisk, st
 
 
 @pytest.mark.parametrize("luck", range(LUCKS))
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", [*OPERATIONS, CHANGE], ids=lambda op: op.name)
 async def test_the_outcome_is_lost(base: Path, operation: Operation, luck: int) -> None:
     disk = ForgettingDisk()
     for path, text in operation.on_disk.items():
@@ -81,7 +82,7 @@ class NothingSurvives(random.Random):
         return a
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", [*OPERATIONS, CHANGE], ids=lambda op: op.name)
 async def test_what_recovery_completes_is_synced(base: Path, operation: Operation) -> None:
     """The daemon dies before it syncs the directory; the power goes once recovery has said that the change is there."""
     disk = ForgettingDisk()
