@@ -297,7 +297,7 @@ class Daemon:
         return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
 
     def _report_ready(self) -> None:
-        self.starter.report({"ok": True, **self._location("running")._asdict()})
+        self.starter.report({"ok": True, **self._location("running").plain()})
 
 
 def _scratch(config: Config) -> Path:

@@ -12,10 +12,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
 
 from orchestrator.api.sockets import answers, runtime_directory
 from orchestrator.core.errors import OperatorError, escaped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take 2 ms of each hook
+    from typing import Any, Literal
+
+    State = Literal["running", "stopped", "ended"]
+    """`stopped`: by `orchestrator stop`. `ended`: by a signal. A daemon that was killed says `running`."""
 
 POLICY_FILE = "policy.toml"
 """In the state directory."""
@@ -40,18 +46,21 @@ class WorkspaceUnknown(OperatorError, code="workspace_unknown", hint="Say which 
     """No folder can be taken for the workspace."""
 
 
-State = Literal["running", "stopped", "ended"]
-"""`stopped`: by a person, with `orchestrator stop`. `ended`: by a signal. A daemon that was killed says `running`."""
-
-
-class Location(NamedTuple):
+class Location:
     """What `<id>.location` says: where the workspace's daemon keeps its state and listens, or did last."""
 
-    workspace: str
-    state_dir: str
-    socket: str
-    pid: int
-    state: State
+    def __init__(self, workspace: str, state_dir: str, socket: str, pid: int, state: State) -> None:
+        self.workspace, self.state_dir, self.socket, self.pid, self.state = workspace, state_dir, socket, pid, state
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return dict(vars(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
 
 
 # --- the workspace ---------------------------------------------------------------------
@@ -99,9 +108,18 @@ def find_workspace(given: str | None = None, *, cwd: str | None = None) -> str:
 
 def workspace_id(root: str) -> str:
     """The first 16 hex digits of the SHA-256 of the workspace's real path."""
-    import hashlib
+    return sha256(os.fsencode(os.path.realpath(root)))[:16]
 
-    return hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+
+def sha256(data: bytes) -> str:
+    """In hexadecimal digits; as the standard library's own `random` does it, since hashlib loads OpenSSL for 2 ms."""
+    for module in ("_sha2", "_sha256", "hashlib"):
+        try:
+            digest: str = __import__(module).sha256(data).hexdigest()
+        except ImportError:
+            continue
+        return digest
+    raise AssertionError("hashlib is there")
 
 
 def http_port(identity: str) -> int:
@@ -213,7 +231,7 @@ def write_location(location: Location) -> None:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     draft = f"{path}.{os.getpid()}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
-        json.dump(location._asdict(), file)
+        json.dump(location.plain(), file)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())

@@ -165,7 +165,7 @@ def test_location_round_trip(home: Path) -> None:
     identity = locations.workspace_id(str(home / "a b"))
     path = home / ".local/state/orchestrator" / f"{identity}.location"
     assert locations.read_location(identity) == location
-    assert json.loads(path.read_text()) == location._asdict()
+    assert json.loads(path.read_text()) == location.plain()
     assert path.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 

@@ -46,7 +46,36 @@ async def rows(setting: Setting) -> Rows:
             none = Samples([], peer.trouble)
             row = Row(work="stdio transport: start to tools/list", ours=taken["ours"], peer=peer.name, theirs=none)
             listed.append(row)
-    return [*listed, *await _of_toolsets(setting)]
+    return [*listed, *await _of_toolsets(setting), await _of_hook(setting)]
+
+
+async def _of_hook(setting: Setting) -> Row:
+    """The whole process that an agent's client waits for before each of its own calls."""
+    root = setting.daemon.workspace
+    event = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "benchmark",
+        "cwd": str(root),
+        "tool_name": "Read",
+        "tool_input": {"file_path": str(root / "orchestrator-hook-check")},
+        "tool_use_id": "toolu_1",
+    }
+    script = str(Path(sys.executable).with_name("orchestrator"))
+    work = plain(lambda: _ran((script, "hook", "claude"), json.dumps(event).encode(), setting.daemon.env))
+    bare = plain(lambda: _ran((sys.executable, "-I", "-S", "-c", "pass"), b"", setting.daemon.env))
+    taken = await in_turns({"hook": work, "bare": bare}, setting.times(40))
+    return Row(
+        work="hook: a client's own read, before it",
+        ours=taken["hook"],
+        peer="bare interpreter",
+        theirs=taken["bare"],
+        target=Target(at_most_ms=60.0),
+    )
+
+
+def _ran(command: tuple[str, ...], data: bytes, env: Mapping[str, str]) -> None:
+    ran = subprocess.run(command, input=data, capture_output=True, env=env, check=True)
+    assert ran.stdout == b"", ran.stdout
 
 
 async def _of_toolsets(setting: Setting) -> Rows:

@@ -75,7 +75,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool, http: int | None) -
         if settings.json or context.has_terminal():  # else nobody would see it
             code = connection.call(APPROVER_CREATE, p.Params()).approver_code
         status = connection.call(STATUS, p.Params())
-    known = {name: value for name, value in location._asdict().items() if name != "state"}
+    known = {name: value for name, value in location.plain().items() if name != "state"}
     found = UpFacts(
         **known,
         workspace_id=locations.workspace_id(root),
@@ -123,7 +123,7 @@ def _ended(found: locations.Location) -> r.Done:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
     finally:
         # A person stopped it: no agent starts it again, as after a `stop` that reached it.
-        locations.write_location(found._replace(state="stopped"))
+        locations.write_location(locations.Location(**{**found.plain(), "state": "stopped"}))
     return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 
 

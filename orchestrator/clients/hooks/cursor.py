@@ -6,9 +6,15 @@ Its forms are those of its documentation: they were not tried with the program.
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from orchestrator.clients.hooks.event import Event, Kind, Unreadable, call_of, member, parsed, replacement, text
+from orchestrator.clients.hooks.event import Event, call_of, member, named, parsed, replacement, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take 2 ms of each hook
+    from typing import Any
+
+    from orchestrator.clients.hooks.event import Kind
+
 
 KINDS: dict[str, tuple[Kind, bool]] = {
     "beforeReadFile": ("read", True),
@@ -29,16 +35,15 @@ PASS = "{}"
 def read(data: bytes) -> Event | None:
     """The event; None of a tool that is none of ours. Raises Unreadable."""
     given = parsed(data)
-    name = text(given, "hook_event_name")
-    if name not in KINDS:
-        raise Unreadable(f"this hook is for {', '.join(KINDS)}, not for {name[:80]!r}")
+    name = named(given, "hook_event_name", KINDS)
     kind, before = KINDS[name]
     tool = text(given, "tool_name") if name == "preToolUse" else kind.capitalize()
     if name == "preToolUse" and tool not in WRITING:
         return None
     roots = given.get("workspace_roots")
     cwd = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
-    path, more, same = "", dict[str, Any](), "command"
+    path, same = "", "command"
+    more: dict[str, Any] = {}
     if kind == "command":
         more = {"command": text(given, "command")} if before else {}
     else:

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, NamedTuple
 
-Kind = Literal["read", "edit", "write", "patch", "command"]
+from orchestrator.api.locations import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take 2 ms of each hook
+    from collections.abc import Collection, Mapping
+    from typing import Any, Literal
+
+    Kind = Literal["read", "edit", "write", "patch", "command"]
 
 
-class Event(NamedTuple):
-    """What a client's tool is about to do, or did."""
+class Event:
+    """What a client's tool is about to do, or did.
 
-    name: str
-    before: bool
-    session: str
-    cwd: str
-    call: str
-    tool: str
-    kind: Kind
-    path: str = ""  # as the tool got it; of a command, the folder where it runs
-    alone: bool = False  # no event comes after it: it is recorded at once
-    more: dict[str, Any] = {}  # noqa: RUF012  # further parameters of native_before, or native_after
+    `path` is as the tool got it; of a command, the folder where it runs. `alone`: no event comes after it, so it is
+    recorded at once. `more` are further parameters of native_before, or native_after.
+    """
+
+    def __init__(  # noqa: PLR0913  # each by its name
+        self,
+        *,
+        name: str,
+        before: bool,
+        session: str,
+        cwd: str,
+        call: str,
+        tool: str,
+        kind: Kind,
+        path: str = "",
+        alone: bool = False,
+        more: Mapping[str, Any],
+    ) -> None:
+        self.name, self.before, self.session, self.cwd, self.call = name, before, session, cwd, call
+        self.tool, self.kind, self.path, self.alone, self.more = tool, kind, path, alone, more
 
 
 PASS = ""
@@ -40,6 +56,14 @@ def parsed(data: bytes) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise Unreadable("what came on stdin is no object")
     return given
+
+
+def named(given: dict[str, Any], member: str, known: Collection[str]) -> str:
+    """The name of the event, of those that this client's hook is for. Raises Unreadable."""
+    name = text(given, member)
+    if name not in known:
+        raise Unreadable(f"this hook is for {', '.join(known)}, not for {name[:80]!r}")
+    return name
 
 
 def text(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
@@ -76,7 +100,5 @@ def lines(start: Any, count: Any) -> dict[str, Any]:
 
 def call_of(given: dict[str, Any], *names: str) -> str:
     """The id of a call whose client gives it none: before and after it these members are the same."""
-    from hashlib import sha256
-
     told = json.dumps([given.get(name) for name in names], sort_keys=True)
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256(told.encode("utf-8", "surrogatepass"))[:32]
