@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestrator.clients.connect.templates import Client
-from tests.end_to_end.agents.wires import Call, Completions, Contents, Messages, Responses, Wire
+from tests.end_to_end.agents.responses import Responses
+from tests.end_to_end.agents.wires import Call, Completions, Contents, Messages, Wire
 
 INSTALL_TIMEOUT_S = 600
 PROMPT = "Do the work in this folder."
