@@ -68,11 +68,13 @@ NO_PATH_OF_THE_WORKSPACE = {
     ("policy_simulate", "source"),
     ("journal_backup", "directory"),  # a person's own folder, outside; in the workspace it is refused
     ("journal_unarchive", "file"),  # compared with the name of the newest
+    ("native_before", "outside"),  # where a command runs that a person is asked about; shown, never opened
 }
 NEVER_CALLED = {("approve", "pattern")}  # a grant for what a request asks; there is none
 BY_HAND = {
     *("up", "stop", "mcp", "completion", "approver reset", "policy init", "journal adopt", "journal reset"),
-    *("approvals show", "conflicts show", "commit", "connect", "disconnect", "doctor", "hook", "run"),
+    *("approvals show", "approvals answer", "conflicts show", "commit", "connect", "disconnect", "doctor"),
+    *("hook", "run"),
     *("policy test", "journal restore", "replay"),  # files and folders of the caller's own, opened as the caller
 }
 """Commands that are no operation with its parameters; none takes a path of the workspace."""

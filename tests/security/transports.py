@@ -141,7 +141,8 @@ class CommandLine(_Transport):
                 else:
                     options += [parameter.opts[0]] if value is True else [parameter.opts[0], value]
         assert params == {}, f"`{words}` does not take {params}"
-        return [*words.split(), *options, "--", *arguments]
+        end = ["--"] if words != "policy explain" else []  # there it is what a command stands behind
+        return [*words.split(), *options, *end, *arguments]
 
     def _written(self, text: str) -> str:
         """The name of a file that holds it."""
