@@ -17,7 +17,7 @@ from orchestrator.clients.python import Replacement
 from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import entries, seen
-from tests.daemon.test_native_hooks import BOOT, POLICY, TEXT, authors
+from tests.daemon.test_native_hooks import BOOT, POLICY, TEXT, Claude, authors
 from tests.daemon.test_undo import agrees
 
 pytestmark = pytest.mark.anyio
@@ -226,6 +226,33 @@ class Cursor(Hooks):
 CLIENTS = (Gemini, Opencode, Codex, Cursor)
 
 
+async def test_what_cursor_was_seen_to_send(daemon: RunningDaemon) -> None:
+    """As people report of 3.12 and of its command line: a BOM, no folder, no name of the tool; a patch."""
+    client = Cursor(daemon)
+    takes = {"path": "kept/b.txt", "old": OLD, "new": NEW}
+    event = client.event("edit", takes, before=True)
+    unnamed = {name: value for name, value in event.items() if name != "tool_name"}
+    patches: list[Any] = [text := patch("*** Update File: kept/b.txt", "@@", "-two", "+TWO"), {"patch": text}]
+    payloads: list[dict[str, Any] | bytes] = [
+        b"\xef\xbb\xbf" + json.dumps(event).encode(),
+        {**event, "cwd": ""},
+        unnamed,
+        *({**event, "tool_name": "ApplyPatch", "tool_input": each} for each in patches),
+        {**client.event("command", {"command": "rm a.txt"}, before=True), "cwd": ""},
+    ]
+    for payload in payloads:
+        assert "Policy decides this" in (await client.send(payload)).reason, payload
+    assert "can't read the event" in (await client.send({**unnamed, "tool_input": {"path": "a.txt"}})).reason
+    assert "can't read the event" in (await client.send({**event, "tool_name": "ApplyPatch"})).reason
+
+
+async def test_claudes_hook_leaves_cursors_calls_to_cursors(daemon: RunningDaemon) -> None:
+    """Cursor runs the hooks that Claude's settings name, too."""
+    event = Cursor(daemon).event("edit", {"path": "kept/b.txt", "old": OLD, "new": NEW}, before=True)
+    done = await Claude(daemon).hook({**event, "cursor_version": "3.12.29"})
+    assert (done.code, done.out) == (0, "")
+
+
 @pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
 def hooks(daemon: RunningDaemon, request: pytest.FixtureRequest) -> Hooks:
     client: Hooks = request.param(daemon)
@@ -346,6 +373,17 @@ async def test_rubbish_is_denied(hooks: Hooks) -> None:
         if name in whole:
             assert (await hooks.send({**whole, name: 3})).denied, name
             assert (await hooks.send({key: value for key, value in whole.items() if key != name})).denied, name
+
+
+async def test_events_of_many_megabytes_are_answered(hooks: Hooks) -> None:
+    assert (await hooks.send(b"x" * (10 << 20))).denied
+    said = await hooks.send(hooks.event("edit", edit_to("x" * (10 << 20)), before=True))
+    assert said.denied == (hooks.name == "codex"), "a patch may not be as long as a file"
+    assert (await hooks.send(hooks.event("edit", edit_to("x" * (20 << 20)), before=True))).reason
+
+
+def edit_to(new: str) -> dict[str, Any]:
+    return {"path": "a.txt", "old": OLD, "new": new}
 
 
 async def test_without_a_daemon_the_installed_rule_holds(daemon: RunningDaemon, hooks: Hooks) -> None:

@@ -32,6 +32,8 @@ AFTER = ("PostToolUse", "PostToolUseFailure")
 def read(data: bytes) -> Event | None:
     """The event; None of a tool that is none of ours. Raises Unreadable."""
     given = parsed(data)
+    if "cursor_version" in given:
+        return None  # Cursor runs the hooks of Claude's settings, too; it has one of its own
     name, tool = named(given, "hook_event_name", (BEFORE, *AFTER)), text(given, "tool_name")
     kind = KINDS.get(tool)
     if kind is None:

@@ -1,13 +1,13 @@
 """Cursor's hooks: before it reads a file, uses a tool that writes, or runs a command; after an edit or a command.
 
-Its forms are those of its documentation: they were not tried with the program.
+Its forms are those of its documentation, and of what people report: they were not tried with the program.
 """
 
 from __future__ import annotations
 
 import json
 
-from orchestrator.clients.hooks.event import Event, call_of, member, named, parsed, replacement, text
+from orchestrator.clients.hooks.event import Event, Unreadable, call_of, member, named, parsed, replacement, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take 2 ms of each hook
@@ -25,8 +25,11 @@ KINDS: dict[str, tuple[Kind, bool]] = {
 }
 """What each event tells of, and whether it comes before it."""
 
-WRITING = ("Write", "StrReplace", "Edit", "MultiEdit", "Delete", "EditNotebook")
+WRITING = ("Write", "StrReplace", "Edit", "MultiEdit", "Delete", "EditNotebook", "ApplyPatch")
 """The tools of preToolUse that are judged; those that read and run have events of their own."""
+
+UNNAMED = "Edit"
+"""What a tool that writes is called whose name Cursor leaves out, as 3.12 did."""
 
 PASS = "{}"
 """It takes no answer but JSON; this one leaves the decision to its own rules."""
@@ -37,7 +40,7 @@ def read(data: bytes) -> Event | None:
     given = parsed(data)
     name = named(given, "hook_event_name", KINDS)
     kind, before = KINDS[name]
-    tool = text(given, "tool_name") if name == "preToolUse" else kind.capitalize()
+    tool = _tool(given) if name == "preToolUse" else kind.capitalize()
     if name == "preToolUse" and tool not in WRITING:
         return None
     roots = given.get("workspace_roots")
@@ -46,6 +49,8 @@ def read(data: bytes) -> Event | None:
     more: dict[str, Any] = {}
     if kind == "command":
         more = {"command": text(given, "command")} if before else {}
+    elif tool == "ApplyPatch":
+        kind, more = "patch", {"patch": _patch(given.get("tool_input"))}
     else:
         takes = member(given, "tool_input") if name == "preToolUse" else given
         path = text(takes, "file_path" if "file_path" in takes else "path")
@@ -64,6 +69,20 @@ def read(data: bytes) -> Event | None:
         more=more,
         alone=name == "beforeReadFile",
     )
+
+
+def _tool(given: dict[str, Any]) -> str:
+    takes = given.get("tool_input")
+    writes = isinstance(takes, dict) and not {"old_string", "content", "contents"}.isdisjoint(takes)
+    return UNNAMED if not given.get("tool_name") and writes else text(given, "tool_name")
+
+
+def _patch(takes: Any) -> str:
+    """The patch, which is all that the tool takes, or one of its members. Raises Unreadable."""
+    for value in takes.values() if isinstance(takes, dict) else (takes,):
+        if isinstance(value, str) and value.lstrip().startswith("*** Begin Patch"):
+            return value
+    raise Unreadable("tool_input holds no patch; edit the file with another tool")
 
 
 def _proposed(takes: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
