@@ -205,7 +205,7 @@ POLICY_EXPLAIN = OperatorOperation(
     PolicyExplain,
     Explanation,
     "Why an agent may do this to a path, or run this, or not: every rule about it, and the one that decides.",
-    raises=(e.PathError, e.ParameterInvalid),
+    raises=(e.PathError, e.FileNotFound, e.ParameterInvalid),
 )
 
 POLICY_SIMULATE = OperatorOperation(

@@ -44,7 +44,7 @@ from orchestrator.core.policy.tables import Problem, agent_problem
 from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.commands.permission import check_words
+from orchestrator.engine.commands.permission import check_directory, check_words
 from orchestrator.engine.policy_files import STREAM, PolicyKeeper
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -139,7 +139,10 @@ class PolicyService:
         )
 
     def _act(self, who: Caller, params: PolicyExplain, path: WorkspacePath) -> PermissionCheck:
-        """What is asked about. Raises ParameterInvalid for a command, or its mode, with another action than run."""
+        """What is asked about.
+
+        Raises ParameterInvalid for a command, or its mode, with another action than run, and as run_command does.
+        """
         if not params.argv:
             if params.mode is not None:
                 raise ParameterInvalid("mode", "is that of a command, and none is given")
@@ -147,6 +150,7 @@ class PolicyService:
         if params.action != "run":
             raise ParameterInvalid("argv", f"a command goes with the action run, not {params.action}")
         check_words(params.argv)
+        check_directory(self._s.workspace, path)
         permissions = self._s.permissions
         line = CommandLine(params.argv, path, permissions.policy.commands.default_mode)
         return running(permissions.likeliest(who, line, params.mode))

@@ -93,7 +93,7 @@ verdict = "allow"
 async def test_explain_says_what_becomes_of_a_command(daemon: RunningDaemon) -> None:
     own = daemon.state_dir / "policy.toml"
     own.write_text(COMMANDS)
-    ask = ("policy", "explain", "--agent", "bob")
+    ask = ("policy", "explain", "run", ".", "--agent", "bob")
     code, said = command(daemon, *ask, "--", "echo", "-n", "a b")
     assert (code, said["action"], said["path"], said["command"]) == (0, "run", ".", "echo -n 'a b'")
     assert (said["mode"], said["verdict"], said["rule"], said["source"]) == ("scratch", "allow", "tests", str(own))
@@ -101,7 +101,7 @@ async def test_explain_says_what_becomes_of_a_command(daemon: RunningDaemon) -> 
         assert (await bob.run_command(["echo", "-n", "a b"])).mode == "scratch"
         modes: dict[Mode, bool] = {"in_place": True, "scratch": False}
         for mode, waits in modes.items():
-            code, said = command(daemon, *ask, "--mode", mode, "run", ".", "--", "echo", "x")
+            code, said = command(daemon, *ask, "--mode", mode, "--", "echo", "x")
             assert (code, said["verdict"] == "ask", said["mode"]) == (0, waits, mode)
             assert ((await bob.run_command(["echo", "x"], mode=mode)).status == "waiting") is waits
     _, said = command(daemon, *ask, "--mode", "in_place", "--", "echo", "x")
@@ -115,9 +115,8 @@ async def test_explain_says_what_becomes_of_a_command(daemon: RunningDaemon) -> 
     [
         pytest.param(("read", "a", "--", "ls"), 1, "a command goes with the action run, not read", id="read"),
         pytest.param(("run", ".", "--mode", "scratch"), 1, "is that of a command, and none is given", id="no command"),
-        pytest.param((), 2, "name an action and a path, or a command behind --", id="nothing"),
-        pytest.param(("read",), 2, "name an action and a path", id="no path"),
-        pytest.param(("--", ""), 1, "the program's name is empty", id="empty"),
+        pytest.param(("run", "--", "ls", "-l"), 1, "ls: there is no such directory", id="no directory"),
+        pytest.param(("run", ".", "--", ""), 1, "the program's name is empty", id="empty"),
     ],
 )
 async def test_explain_refuses_half_a_question(

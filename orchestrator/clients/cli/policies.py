@@ -21,7 +21,7 @@ from orchestrator.api.policies import (
     PolicyTested,
 )
 from orchestrator.api.policy_files import DEFAULT, read_policies, shipped_policies
-from orchestrator.clients.cli.context import Command, Settings, echo, text_of, usage
+from orchestrator.clients.cli.context import Command, Settings, echo, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.core.errors import CallerError, DaemonUnreachable, escaped
 from orchestrator.core.policy.advice import warnings
@@ -34,7 +34,7 @@ from orchestrator.core.policy.parse import (
     parse_policy,
 )
 from orchestrator.core.policy.reader import PolicyText
-from orchestrator.core.policy.rules import ACTIONS, WORKSPACE_FILE
+from orchestrator.core.policy.rules import WORKSPACE_FILE
 
 
 class PolicyExists(
@@ -88,32 +88,9 @@ policy_check = OperationCommand(
 )
 
 
-class _ExplainCommand(OperationCommand):
-    """What stands behind `--` is a command; alone it is one that is run in the workspace's root."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        rest = super().parse_args(ctx, args[:at])
-        ctx.params["argv"] = tuple(args[at + 1 :])
-        return rest
-
-
-def _act(settings: Settings, typed: dict[str, Any]) -> None:
-    if typed["argv"]:
-        typed |= {"action": typed["action"] or "run", "path": typed["path"] or "."}
-    elif typed["path"] is None:
-        usage("name an action and a path, or a command behind --")
-
-
-policy_explain = _ExplainCommand(
+policy_explain = OperationCommand(
     POLICY_EXPLAIN,
-    about=f"{POLICY_EXPLAIN.summary} ACTION is {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.",
-    hide=("argv",),
-    options=(
-        click.Argument(["action"], required=False, type=click.Choice(ACTIONS), metavar="[ACTION]"),
-        click.Argument(["path"], required=False, metavar="[PATH] [-- COMMAND]..."),
-    ),
-    prepare=_act,
+    options=(click.Argument(["argv"], nargs=-1, metavar="[-- COMMAND]..."),),
 )
 
 

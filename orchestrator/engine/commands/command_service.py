@@ -10,8 +10,6 @@ from anyio.abc import TaskGroup, TaskStatus
 from orchestrator.api import commands as a
 from orchestrator.core.errors import (
     CommandRunning,
-    FileNotFound,
-    NotADirectory,
     NotPermitted,
     ParameterInvalid,
     VersionNotKept,
@@ -30,7 +28,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.commands.execution import Execution, Executor, signal_name
 from orchestrator.engine.commands.kept_output import from_place
 from orchestrator.engine.commands.output_text import first_bytes, shown
-from orchestrator.engine.commands.permission import CommandPermissions, Waits, check_words
+from orchestrator.engine.commands.permission import CommandPermissions, Waits, check_directory, check_words
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.services import Services
 
@@ -146,11 +144,7 @@ class CommandService:
         """Raises ParameterInvalid, NotADirectory, FileNotFound and the PathError family."""
         check_words(params.argv)
         cwd = self._s.paths.either(params.cwd)
-        stat = self._s.workspace.stat(cwd) if cwd != ROOT else None
-        if cwd != ROOT and stat is None:
-            raise FileNotFound(cwd, "there is no such directory")
-        if stat is not None and stat.kind != "directory":
-            raise NotADirectory(cwd, "a command begins in a directory")
+        check_directory(self._s.workspace, cwd)
         return cwd
 
     def _own(self, caller: Caller, params: a.CommandId) -> Command:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 from orchestrator.api.commands import RunCommand
 from orchestrator.core.change import PathChange, Provenance, running
 from orchestrator.core.commands import CommandLine
-from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid, escaped
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.paths import ROOT
 from orchestrator.core.policy.rules import Allow, NeedApproval
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
+from orchestrator.ports.workspace import Workspace
 
 
 class Permitted(NamedTuple):
@@ -38,6 +40,15 @@ def check_words(argv: Sequence[str]) -> None:
         raise ParameterInvalid("argv", "the program's name is empty")
     if any("\0" in word for word in argv):
         raise ParameterInvalid("argv", "a word holds NUL, which no program can be given")
+
+
+def check_directory(workspace: Workspace, cwd: WorkspacePath) -> None:
+    """Raises NotADirectory, FileNotFound and the PathError family where no command can begin."""
+    stat = workspace.stat(cwd) if cwd != ROOT else None
+    if cwd != ROOT and stat is None:
+        raise FileNotFound(cwd, "there is no such directory")
+    if stat is not None and stat.kind != "directory":
+        raise NotADirectory(cwd, "a command begins in a directory")
 
 
 class CommandPermissions:
