@@ -141,8 +141,7 @@ class CommandLine(_Transport):
                 else:
                     options += [parameter.opts[0]] if value is True else [parameter.opts[0], value]
         assert params == {}, f"`{words}` does not take {params}"
-        end = ["--"] if words != "policy explain" else []  # there it is what a command stands behind
-        return [*words.split(), *options, *end, *arguments]
+        return [*words.split(), *options, "--", *arguments]
 
     def _written(self, text: str) -> str:
         """The name of a file that holds it."""
