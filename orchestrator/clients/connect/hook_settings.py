@@ -59,6 +59,11 @@ def template_of(client: Client, *, native: bool) -> Template:
     return HOOKED[client]
 
 
+def _beside(event: str, entry: Mapping[str, Any]) -> Setting:
+    """Our entry in the list of an event's hooks, beside those that are there."""
+    return Setting(("hooks", event), [entry], adds=True)
+
+
 # --- Claude Code -------------------------------------------------------------------------
 
 
@@ -70,10 +75,7 @@ def _claude(to: Target) -> tuple[ClientFile, ...]:
         (claude.AFTER[0], "|".join(claude.KINDS), after),
         (claude.AFTER[1], "Bash", after),
     )
-    settings = (
-        Setting(("hooks", event), [{"matcher": matcher, "hooks": [hook]}], adds=True)
-        for event, matcher, hook in entries
-    )
+    settings = (_beside(event, {"matcher": matcher, "hooks": [hook]}) for event, matcher, hook in entries)
     return (
         ClientFile(
             f"{to.workspace}/.claude/settings.local.json",
@@ -108,7 +110,7 @@ def _codex(to: Target) -> tuple[ClientFile, ...]:
     entry = {"matcher": _CODEX_TOOLS, "hooks": [hook]}
     settings, trust = [], []
     for event, label in (("PreToolUse", "pre_tool_use"), ("PostToolUse", "post_tool_use")):
-        settings.append(Setting(("hooks", event), [entry], adds=True))
+        settings.append(_beside(event, entry))
         hashed = {"event_name": label, "matcher": _CODEX_TOOLS, "hooks": [{**hook, "async": False}]}
         text = json.dumps(hashed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
@@ -149,7 +151,7 @@ def _gemini(to: Target) -> tuple[ClientFile, ...]:
     hook = {"name": SERVER, "type": "command", "command": shlex.join(to.command), "timeout": TIMEOUT_S * 1000}
     entry = {"matcher": "|".join(gemini.KINDS), "hooks": [hook]}
     project, trust = TEMPLATES["gemini"].files(to)
-    settings = (Setting(("hooks", event), [entry], adds=True) for event in (gemini.BEFORE, gemini.AFTER))
+    settings = (_beside(event, entry) for event in (gemini.BEFORE, gemini.AFTER))
     return (project._replace(settings=tuple(settings), servers=()), trust)
 
 
@@ -183,7 +185,7 @@ def _opencode_events(workspace: str) -> tuple[Mapping[str, Any], ...]:
 
 def _cursor(to: Target) -> tuple[ClientFile, ...]:
     hook = {"command": shlex.join(to.command), "timeout": TIMEOUT_S, "failClosed": True}
-    settings = (Setting(("hooks", event), [hook], adds=True) for event in cursor.KINDS)
+    settings = (_beside(event, hook) for event in cursor.KINDS)
     return (
         ClientFile(
             f"{to.workspace}/.cursor/hooks.json",
