@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -15,6 +15,9 @@ ChangeStatus = Literal[
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all answers. A member at its default is left out: no answer holds null, false or what is empty."""
+
+    file_names: ClassVar[frozenset[str]] = frozenset()
+    """Members that name a file, beside its path: what names one is no content, and is never redacted."""
 
 
 class Lines(Result, frozen=True, kw_only=True):
@@ -121,6 +124,8 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
 class Entry(Result, frozen=True, kw_only=True):
     """One name in a listing."""
 
+    file_names: ClassVar[frozenset[str]] = frozenset({"name", "target"})
+
     type: Literal["FileEntry", "DirectoryEntry", "SymbolicLinkEntry", "OtherEntry"] = msgspec.field(name="@type")
     name: str
     path: str
@@ -134,6 +139,8 @@ class Entry(Result, frozen=True, kw_only=True):
 
 class FileFacts(Result, frozen=True, kw_only=True):
     """An entry, and what is known of its content; of an absent path only that there is none."""
+
+    file_names: ClassVar[frozenset[str]] = frozenset({"name", "target"})
 
     path: str
     exists: bool

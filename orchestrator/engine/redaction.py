@@ -59,7 +59,7 @@ LIMIT_S = 60.0
 _EXACT = frozenset(
     "path paths moved_from cursor next version_id content_hash hash digest id diff_rest glob globs".split()
 )
-"""Members that callers send back as they are."""
+"""Members that callers send back as they are. Paths are among them: what names a file is no content."""
 
 
 class Redaction:
@@ -237,11 +237,9 @@ class Redaction:
             case dict():
                 return {name: item if name in _EXACT else clean(item) for name, item in value.items()}
             case Result():
-                members = dict(_members(value))
-                clean = partial(clean, env=env or self._env(level, *_named(members)))
-                return msgspec.structs.replace(
-                    value, **{name: clean(item) for name, item in members.items() if name not in _EXACT}
-                )
+                clean = partial(clean, env=env or self._env(level, *_named(msgspec.structs.asdict(value))))
+                cleaned = {name: clean(getattr(value, name)) for name in _cleaned_members(type(value))}
+                return msgspec.structs.replace(value, **cleaned)
             case _:
                 return value
 
@@ -256,13 +254,9 @@ class Redaction:
         return level == "all" and any(map(_holds_settings, paths))
 
 
-def _members(answer: Result) -> Iterator[tuple[str, Any]]:
-    return ((name, getattr(answer, name)) for name in answer.__struct_fields__)
-
-
 @cache
 def _cleaned_members(answer: type[Result]) -> tuple[str, ...]:
-    return tuple(name for name in answer.__struct_fields__ if name not in _EXACT)
+    return tuple(name for name in answer.__struct_fields__ if name not in _EXACT | answer.file_names)
 
 
 def _gather(value: Any, texts: dict[str, None]) -> None:

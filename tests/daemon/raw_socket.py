@@ -17,13 +17,19 @@ class Talk:
     """One connection, of a person without an agent. Calls are sent without waiting; `answer` reads the next line."""
 
     def __init__(
-        self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc", *, token: str | None = None
+        self,
+        daemon: RunningDaemon,
+        agent: str,
+        transport: Literal["rpc", "mcp"] = "rpc",
+        *,
+        token: str | None = None,
+        toolset: str = "full",
     ) -> None:
         self._transport, self._last = transport, 0
         self._left = b""
         self._buffer = b""
         self.socket: socket.socket = sockets.connect(str(daemon.socket), ANSWER_S)
-        who = sockets.preamble(transport, agent=agent, person=not agent, token=token, client="test", toolset="full")
+        who = sockets.preamble(transport, agent=agent, person=not agent, token=token, client="test", toolset=toolset)
         self.socket.sendall(who)
         assert json.loads(self._line())["ok"]
         if transport == "mcp":

@@ -92,6 +92,22 @@ async def test_no_answer_shows_an_agent_a_secret(
         assert "[redacted:" in answer
 
 
+async def test_names_are_shown_as_they_are(ground: RunningDaemon) -> None:
+    """A call needs them: what names a file is no content, in any answer."""
+    (ground.workspace / f"{TOKEN}.txt").write_text("a line\n")
+    (ground.workspace / "link").symlink_to(f"{TOKEN}.txt")
+    async with ground.client("alice") as alice:
+        assert (await alice.file_info(f"{TOKEN}.txt")).name == f"{TOKEN}.txt"
+        names = {entry.name: entry for entry in (await alice.list_files(".")).entries}
+        assert f"{TOKEN}.txt" in names
+        assert names["link"].target == f"{TOKEN}.txt"
+        assert (await alice.read_file(names[f"{TOKEN}.txt"].path)).path == f"{TOKEN}.txt"
+    socket = Talk(ground, "alice", "mcp", toolset="filesystem")
+    socket.call("list_directory", path=str(ground.workspace))
+    assert f"[FILE] {TOKEN}.txt" in json.dumps(socket.answer())
+    socket.close()
+
+
 async def test_people_see_all_of_it(ground: RunningDaemon) -> None:
     async with ground.client() as person:
         shown = await person.read_file("conf.py", line_numbers=False)
