@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from orchestrator.api.parameters import SearchContent
@@ -178,6 +179,24 @@ async def test_large_files_without_text_are_searched_as_small_ones_are(large: Ru
     (large.workspace / "small.img").write_bytes(bytes(400))
     found = await alice.search_content("needle")
     assert (found.total, found.files_searched, found.partial) == (0, 2, False)
+
+
+async def test_a_file_full_of_holes_holds_no_search_of_a_tree_up(large: RunningDaemon, alice: FileAccess) -> None:
+    """Ripgrep would read all of the zeros: it is searched apart, as by its name, and named where it is no text."""
+    for number in range(50):  # so many that ripgrep chooses among them
+        (large.workspace / f"{number}.txt").write_text("needle\n" if number == 7 else "nothing\n")
+    (large.workspace / "holes.bin").write_bytes(b"needle\n")
+    assert (await alice.search_content("needle", files_only=True)).total == 2
+    os.truncate(large.workspace / "holes.bin", 1 << 40)
+    told = (
+        "holes.bin: it is no text, or holds a hole, so nothing of it was searched: globs=['!holes.bin'] leaves it out",
+    )
+    with anyio.fail_after(30):
+        found = [await alice.search_content("needle"), await alice.search_content("neeedle", mode="fuzzy", max_edits=1)]
+        uses = await alice.find_references("needle")
+        without = await alice.search_content("needle", globs=["!holes.bin"])
+    assert [[hit.path for hit in one.hits] for one in found] == [["7.txt"], ["7.txt"]]
+    assert [*(one.warnings for one in found), uses.warnings, without.warnings] == [told, told, told, ()]
 
 
 @pytest.mark.parametrize("lines", [9_000, 60_000], ids=["in memory", "by pieces"])

@@ -47,6 +47,11 @@ class ReferencePage:
         self.more: str | None = None
         self._large, self._large_call = 0, ""
 
+    def warn(self, warning: str) -> None:
+        """Before lines are taken."""
+        self.warnings.append(warning)
+        self._room = self._room.less(size(warning), 1)
+
     def leaves_out(self, path: WorkspacePath, name: str) -> None:
         """A file with the word is read by pieces, so none of its lines is shown."""
         self._large += 1

@@ -33,6 +33,7 @@ from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.outlined_files import outlined_file
 from orchestrator.engine.reads.reference_page import FoundFile, ReferencePage, reference_line
 from orchestrator.engine.reads.search import Searcher
+from orchestrator.engine.reads.search_page import told
 from orchestrator.engine.reads.search_query import query_of, read_cursor
 from orchestrator.engine.reads.symbol_reads import named_symbol
 from orchestrator.engine.services import Services
@@ -82,6 +83,8 @@ class ReferenceFinder:
         if defined is not None:  # it was named, so it is shown, also where the caller may not list it
             paths = [defined.path] if defined.within else sorted({defined.path, *paths})
         page = ReferencePage(call.room.framed(escaped(name)), params.max_results, query)
+        for warning in told(sweep.reasons):
+            page.warn(warning)
         until = self._s.clock.ticks_us() + LOOKED_US
         for path in [path for path in paths if path >= first]:
             named = defined.access if defined is not None and path == defined.path else None

@@ -28,10 +28,20 @@ from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.names import Names
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.large_texts import LargeTexts
 from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import Page, Ranked
-from orchestrator.engine.reads.search_sources import CHANGED, SHOWN, SHOWN_OF_MANY, Past, Present, Shown, Source
+from orchestrator.engine.reads.search_sources import (
+    CHANGED,
+    MOST_SWEPT,
+    SHOWN,
+    SHOWN_OF_MANY,
+    Past,
+    Present,
+    Shown,
+    Source,
+)
 from orchestrator.engine.reads.search_sweep import LARGE_BYTES, Sweep, found_in, sweep
 from orchestrator.engine.services import Services
 
@@ -43,6 +53,9 @@ MOST_OUTLINED = 2 * 1024 * 1024
 
 MOST_IN_SECRETS = 20
 """Matches that are passed over where a text is to be found outside of secrets."""
+
+HUGE_NO_TEXT = "it is no text, or holds a hole, so nothing of it was searched: globs=[{glob}] leaves it out"
+"""Of a file so large that it is told, since somebody may have meant it to be text."""
 
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL)
 
@@ -151,11 +164,19 @@ class Searcher:
         access = self._s.access.content_of_many(caller, path, SHOWN_OF_MANY)
         try:
             signature = (await source.shown(access)).signature if access is not None else None
-            if signature is None:
-                return None
+        except PathError:
+            return None
+        if signature is None:
+            return None
+        try:
             return (await self._large.search(caller, path, signature, matcher, invert=invert))[0]
         except BinaryFile:
-            return Found((), 0, 0)  # as what is no text in memory
+            reason = (
+                HUGE_NO_TEXT.format(glob=quoted("!" + path.rpartition("/")[2]))
+                if signature.size >= MOST_SWEPT
+                else None
+            )
+            return Found((), 0, 0, reason=reason)  # as what is no text in memory
         except ChangedWhileRead:
             return Found((), 0, 0, partial=True, reason=CHANGED)
         except PathError:

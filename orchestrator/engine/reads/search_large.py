@@ -30,11 +30,9 @@ from orchestrator.engine.reads.large_texts import Known, LargeTexts, Wanted
 from orchestrator.engine.reads.line_scan import grew
 from orchestrator.engine.reads.search_matches import Spotted, apart, matched, near_match, uncovered
 from orchestrator.engine.reads.search_places import LONGEST_LINE, PIECE_BYTES, Place, Places, Reach, batch
+from orchestrator.engine.reads.search_sources import MOST_SWEPT
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FilePieces, Offsets
-
-MOST_SWEPT = 1 << 32
-"""A larger file is most likely full of holes, over which ripgrep does not go."""
 
 MOST_PLACES = 20_000
 """Where something may match that is looked at by itself."""

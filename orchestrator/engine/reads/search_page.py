@@ -110,10 +110,8 @@ class Page:
 
     def tells(self, reasons: Mapping[WorkspacePath, str]) -> None:
         """Why not all of some files was searched; before hits are taken."""
-        for path, reason in [*reasons.items()][:MOST_REASONS]:
-            self.warn(f"{escaped(path)}: {reason}")
-        if len(reasons) > MOST_REASONS:
-            self.warn(f"so it is with {plural(len(reasons) - MOST_REASONS, 'more file')}")
+        for warning in told(reasons):
+            self.warn(warning)
 
     def takes(
         self,
@@ -197,6 +195,14 @@ class Page:
         if shown and not fitting and not self.hits:  # with so much context it fits on no page
             return [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
         return shown[:fitting]
+
+
+def told(reasons: Mapping[WorkspacePath, str]) -> Iterator[str]:
+    """Why not all of some files was searched, one line each; of many the first."""
+    for path, reason in [*reasons.items()][:MOST_REASONS]:
+        yield f"{escaped(path)}: {reason}"
+    if len(reasons) > MOST_REASONS:
+        yield f"so it is with {plural(len(reasons) - MOST_REASONS, 'more file')}"
 
 
 def hit_of(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r.Hit:

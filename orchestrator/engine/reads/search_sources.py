@@ -32,7 +32,7 @@ from orchestrator.core.text.search import Matcher
 from orchestrator.engine.access import ContentAccess, Showing
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
-from orchestrator.engine.names import Names
+from orchestrator.engine.names import Name, Names
 from orchestrator.engine.paths import below
 from orchestrator.engine.services import Services
 
@@ -43,6 +43,9 @@ SHOWN_OF_MANY: tuple[Showing, ...] = (*SHOWN, "list")
 
 CHANGED = "another program changed it while it was searched: search it again"
 """Why it was not searched."""
+
+MOST_SWEPT = 1 << 32
+"""Bytes; a larger file is most likely full of holes, which ripgrep would read, and we pass over."""
 
 FEW = 40
 """Of fewer files each is read at once: no program starts as quickly."""
@@ -149,7 +152,15 @@ class Present:
         expressions = matcher.sweep
         if self._s.sweep is None or expressions is None or len(paths) < FEW:
             return paths
-        return await self._s.sweep.containing(expressions, paths, multiline=matcher.multiline)
+        huge = await to_thread.run_sync(self._huge, paths)
+        swept = [path for path in paths if path not in huge] if huge else paths
+        fitting = await self._s.sweep.containing(expressions, swept, multiline=matcher.multiline)
+        return [*fitting, *sorted(huge)]
+
+    def _huge(self, paths: list[WorkspacePath]) -> set[WorkspacePath]:
+        """Those of more bytes than ripgrep is to read."""
+        signatures = self._names.signatures([Name(path, "file") for path in paths])
+        return {path for path, now in zip(paths, signatures, strict=True) if now and now.size >= MOST_SWEPT}
 
     async def texts(self, caller: Caller, paths: Sequence[WorkspacePath], most_bytes: int) -> list[Text]:
         def read() -> list[Text]:
