@@ -65,7 +65,9 @@ def _file_text(result: r.FileText) -> str:
         head += f", {escaped(result.symbol)}"
     if result.unchanged_since is not None:
         return f"{head}: unchanged since {result.unchanged_since}, as you have seen them (delta=false shows them)"
-    if result.changed_since is not None:
+    if result.changed_since == result.version_id:
+        head += "; only the lines that you have not seen yet"
+    elif result.changed_since is not None:
         head += f"; only what is not as you have seen it at {result.changed_since}"
     rest = "[some long lines were shortened]" if result.truncated and not result.next else ""
     if result.next_in_line:

@@ -82,10 +82,37 @@ async def test_who_saw_a_part_is_told_of_that_part_alone(daemon: RunningDaemon) 
     async with daemon.client("alice") as alice:
         await alice.read_file("a.py", end=1990, max_tokens=WHOLE)
         assert (await alice.read_file("a.py", start=5, end=9, delta=True)).unchanged_since is not None
-        assert is_whole(await alice.read_file("a.py", max_tokens=WHOLE, delta=True))
         write(daemon, LINES[1:])
         moved = await alice.read_file("a.py", start=5, end=9, delta=True)
         assert (moved.unchanged_since, moved.text.splitlines()[0]) == (None, "     5\tdef function_6(): return 6")
+
+
+async def test_of_lines_that_were_seen_in_part_the_others_are_shown(daemon: RunningDaemon) -> None:
+    write(daemon, LINES[:100])
+    async with daemon.client("alice") as alice:
+        first = await alice.read_file("a.py", start=11, end=40)
+        more = await alice.read_file("a.py", start=1, end=60, delta=True, line_numbers=False)
+        assert (more.changed_since, more.version_id, more.end) == (first.version_id, first.version_id, 60)
+        below, above = "\n".join(LINES[:10]), "\n".join(LINES[40:60])
+        assert more.text == f"@@ -1,10 +1,10 @@\n{below}\n@@ -41,20 +41,20 @@\n{above}\n"
+        block = text_block(more)
+        assert block is not None
+        assert "; only the lines that you have not seen yet" in block.splitlines()[0]
+        assert (await alice.read_file("a.py", start=1, end=60, delta=True)).unchanged_since == first.version_id
+        assert (await alice.read_file("a.py", start=61, end=70, delta=True)).changed_since is None  # none was seen
+
+
+async def test_the_pages_of_a_file_follow_each_other(daemon: RunningDaemon) -> None:
+    write(daemon, LINES)
+    async with daemon.client("alice") as alice:
+        page = await alice.read_file("a.py", max_tokens=4000)
+        assert page.end < 1000
+        after = await alice.read_file("a.py", max_tokens=4000, delta=True)
+        assert after.text.startswith(f"@@ -{page.end + 1},{2000 - page.end} ")
+        assert (after.end > page.end + 100, after.next) == (
+            True,
+            f'read_file(path="a.py", start={after.end + 1}, delta=true)',
+        )
 
 
 async def test_lines_that_were_cut_are_not_known(daemon: RunningDaemon) -> None:
@@ -139,7 +166,8 @@ async def test_a_delta_of_any_edit_gives_the_file(daemon: RunningDaemon, seed: i
             lines = lines or ["again"]
             write(daemon, lines)
             if chance.random() < 0.3:
-                await alice.read_file("a.py", start=1, end=min(5, len(lines)))
+                part = await alice.read_file("a.py", start=1, end=min(5, len(lines)))
+                shown.setdefault(part.version_id, lines[:5])
             answer = await alice.read_file("a.py", delta=True, line_numbers=False)
             assert (answer.total_lines, answer.truncated) == (len(lines), False)
             base = answer.changed_since or answer.unchanged_since

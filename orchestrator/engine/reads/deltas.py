@@ -38,10 +38,10 @@ class Present(NamedTuple):
 
 
 class _Base(NamedTuple):
-    """A version that the session has seen, and what makes the present one of it; None: it has the same bytes."""
+    """A version that the session has seen, and what of the lines that are wanted is not as it was seen there."""
 
     version: Seq
-    hunks: Sequence[LineHunk] | None
+    regions: Sequence[Region]
 
 
 class _Part(NamedTuple):
@@ -54,7 +54,10 @@ class _Part(NamedTuple):
 
 
 class Deltas:
-    """Compares with the newest version that the session was shown whole since it was opened or resumed."""
+    """Compares with the newest version that the session was shown whole since it was opened or resumed.
+
+    Of one with the same bytes a part is enough: then the lines that it was not shown are what is left to show.
+    """
 
     def __init__(self, services: Services) -> None:
         self._s = services
@@ -76,12 +79,8 @@ class Deltas:
         base = await self._base(caller, path, present, hidden) if known else None
         if base is None:
             return None
-        regions = delta(base.hunks or (), present.wanted)
-        above = (hunk for hunk in base.hunks or () if hunk.new_start < present.wanted.start)
-        if not regions and sum(hunk.new_len - hunk.old_len for hunk in above) != 0:
-            return None  # the same lines under other numbers, which nothing in a delta would say
         part = self._part(
-            caller, call.room.framed(escaped(path), escaped(path)), params, regions, hidden, present, tokens
+            caller, call.room.framed(escaped(path), escaped(path)), params, base.regions, hidden, present, tokens
         )
         secrets = [one for one in hidden.found if any(it.start <= one.line <= it.end for it in part.shown)]
         await self._note(access, call, present, part, hidden, secrets, base)
@@ -110,16 +109,23 @@ class Deltas:
         )
 
     async def _base(self, caller: Caller, path: WorkspacePath, present: Present, hidden: Hidden) -> _Base | None:
-        """The newest version that the session has seen whole, or that has all that is wanted and the same bytes."""
+        """The newest version that the session has seen whole, or that has all that is wanted and the same bytes.
+
+        Else the newest that has some of it and the same bytes.
+        """
         session = self._s.state.sessions.get(caller.session)
         seen = session.seen.get(path) if session is not None else None
+        partial: _Base | None = None
         for seq, coverage in sorted(seen.versions.items(), reverse=True) if seen is not None else ():
             row = await self._s.journal.version_at(path, seq) if coverage.recent else None
             if row is None or row.seq != seq or row.digest is None:
                 continue
             if row.digest == present.digest:
-                if _knows(coverage.recent, hidden.without(present.wanted)):
-                    return _Base(seq, None)
+                unseen = _unseen(coverage.recent, hidden, present.wanted)
+                if not unseen:
+                    return _Base(seq, ())
+                if partial is None and self._in_part(caller, unseen, present):
+                    partial = _Base(seq, unseen)
                 continue
             before = await self._s.contents.kept_text(row.digest)
             if before is None:
@@ -130,8 +136,18 @@ class Deltas:
             hunks = await self._s.contents.differences(row.digest, present.digest)
             if not hunks or not _hidden_alike(was_hidden, hidden, hunks):  # none: other line ends, and the same lines
                 return None
-            return _Base(seq, hunks)
-        return None
+            regions = delta(hunks, present.wanted)
+            above = (hunk for hunk in hunks if hunk.new_start < present.wanted.start)
+            if not regions and sum(hunk.new_len - hunk.old_len for hunk in above) != 0:
+                return None  # the same lines under other numbers, which nothing in a delta would say
+            return _Base(seq, regions)
+        return partial
+
+    def _in_part(self, caller: Caller, unseen: Sequence[Region], present: Present) -> bool:
+        """Whether some of the lines were seen, and the caller's profile lets it read the others at once."""
+        lines = [row for it in unseen for row in present.document.lines[it.start - 1 : it.start - 1 + it.length]]
+        wanted = present.wanted.end - present.wanted.start + 1
+        return len(lines) < wanted and self._s.permissions.profile(caller).first_lines(lines) >= len(lines)
 
     def _part(
         self,
@@ -195,6 +211,17 @@ class Deltas:
 
 def _knows(ranges: tuple[LineRange, ...], needed: tuple[LineRange, ...]) -> bool:
     return merged((*ranges, *needed)) == ranges
+
+
+def _unseen(seen: Sequence[LineRange], hidden: Hidden, wanted: LineRange) -> list[Region]:
+    """The lines between those that were seen; not a place of which every line is hidden, since none is ever seen."""
+    regions, at = list[Region](), wanted.start
+    for span in (*seen, LineRange(wanted.end + 1, wanted.end + 1)):
+        end = min(span.start - 1, wanted.end)
+        if at <= end and hidden.without(LineRange(at, end)):
+            regions.append(Region(at, end - at + 1, at, end - at + 1))
+        at = max(at, span.end + 1)
+    return regions
 
 
 def _hidden_alike(before: Hidden, now: Hidden, hunks: Sequence[LineHunk]) -> bool:
