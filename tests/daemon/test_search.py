@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import string
 import threading
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -12,7 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
+from orchestrator.api.parameters import SearchContent
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.core.errors import TextTooCostly
+from orchestrator.engine.reads.search import Searcher
 from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -204,6 +208,27 @@ async def test_a_bomb_harms_nobody(daemon: RunningDaemon) -> None:
     assert await lines(daemon, r"(a|a)*b", mode="regex") == [
         ("code.py", 5), ("code.py", 7)
     ]  # fmt: skip
+
+
+async def test_a_long_line_with_many_matches_is_searched_once(daemon: RunningDaemon) -> None:
+    """RE2 has room for the states of a count; without it, each character takes a hundred times as long."""
+    rest = string.ascii_letters + string.digits
+    (daemon.workspace / "line.js").write_text("".join(rest * 500 + "p6-Q" for _ in range(66)) + "\n")
+    async with daemon.client("alice") as alice:
+        found = await alice.search_content(".{0,900}p6-Q", path="line.js", mode="regex")
+    assert (found.total, found.partial, len(found.hits)) == (1, False, 1)
+
+
+async def test_a_search_that_takes_too_long_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def matches(*given: object) -> None:
+        raise TextTooCostly(10.0)
+
+    searcher, params = Searcher.__new__(Searcher), SearchContent(pattern="a")
+    monkeypatch.setattr(searcher, "_matches", matches)
+    anything: Any = None
+    with pytest.raises(TextTooCostly, match="10 s") as refused:
+        await searcher._one(anything, anything, anything, params, anything)
+    assert refused.value.hint.startswith("Send a simpler pattern")
 
 
 async def test_a_text_with_typos_is_found_best_first(daemon: RunningDaemon) -> None:

@@ -14,7 +14,11 @@ from orchestrator.core.text.search import MOST_SUBMATCHES, MatchType, Spans, Spo
 from orchestrator.core.text.sweep_expressions import RETURN, regex_expression
 
 MOST_MEMORY = 4 << 20
-"""Of one compiled expression."""
+"""Of one compiled expression that is checked; a larger one is refused."""
+
+MATCHING_MEMORY, MOST_MATCHING = 32 << 20, 8
+"""Of one that matches, and how many of them are kept. Where its states do not fit in, RE2 takes a hundred times as long
+for each character: `.{0,900}x` has 900 of 4 KB."""
 
 _BESIDE = r"[^\p{L}\p{N}_]"
 _BESIDE_IT = re.compile(r"(?<!\[)\^|\$|\\[bBAz]")
@@ -68,7 +72,7 @@ class RegexPattern:
     @cached_property
     def _expression(self) -> Any:
         text = rf"(?:^|{_BESIDE})({self.text})(?:$|{_BESIDE})" if self.word else self.text
-        return compiled(text, case_sensitive=self.case_sensitive, multiline=self.multiline)
+        return _matching(text, self.case_sensitive, self.multiline)
 
     def spots(self, lines: Sequence[str], *, spans: bool = True) -> Iterator[Spot]:
         if not lines:
@@ -96,10 +100,11 @@ class RegexPattern:
 
     def _spans(self, text: bytes, start: int, end: int) -> Spans:
         """The matches within these bytes, which are whole lines, in characters."""
-        spans, shown = list[tuple[int, int]](), text[start:end]
+        spans, at, here = list[tuple[int, int]](), start, 0
         for first, last in islice(self._within(text, start, end), MOST_SUBMATCHES):
-            here = len(shown[: first - start].decode("utf-8", "replace"))
-            spans.append((here, here + len(text[first : min(last, end)].decode("utf-8", "replace"))))
+            here += len(text[at:first].decode("utf-8", "replace"))
+            at = min(last, end)
+            spans.append((here, here := here + len(text[first:at].decode("utf-8", "replace"))))
         return tuple(spans)
 
     def _within(self, text: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
@@ -125,14 +130,24 @@ def _unpacked(text: str, case_sensitive: bool, word: bool, multiline: bool) -> R
 
 @lru_cache(maxsize=64)
 def compiled(text: str, *, case_sensitive: bool, multiline: bool) -> Any:
-    """The expression. Raises ParameterInvalid."""
+    """The expression, checked. Raises ParameterInvalid."""
+    return _compiled(text, case_sensitive, multiline, MOST_MEMORY)
+
+
+@lru_cache(maxsize=MOST_MATCHING)
+def _matching(text: str, case_sensitive: bool, multiline: bool) -> Any:
+    """An expression that was checked, with room for its states."""
+    return _compiled(text, case_sensitive, multiline, MATCHING_MEMORY)
+
+
+def _compiled(text: str, case_sensitive: bool, multiline: bool, most_memory: int) -> Any:
     import re2  # type: ignore[import-untyped]  # without stubs; loaded for who searches by one
 
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = case_sensitive
     options.never_nl = not multiline
-    options.max_mem = MOST_MEMORY
+    options.max_mem = most_memory
     try:
         return re2.compile(f"(?m){text}", options)
     except (re2.error, UnicodeEncodeError) as error:

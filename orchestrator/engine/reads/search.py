@@ -16,6 +16,7 @@ from orchestrator.core.errors import (
     Denied,
     ParameterInvalid,
     PathError,
+    TextTooCostly,
     VersionNotKept,
     plural,
 )
@@ -23,7 +24,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
 from orchestrator.core.text.fuzzy import FuzzyPattern
 from orchestrator.core.text.regex import RegexPattern, looks_like_regex
-from orchestrator.core.text.search import Found, Match, Matcher, Pattern
+from orchestrator.core.text.search import TOO_COSTLY, Found, Match, Matcher, Pattern
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
@@ -56,6 +57,12 @@ MOST_IN_SECRETS = 20
 
 HUGE_NO_TEXT = "it is no text, or holds a hole, so nothing of it was searched: globs=[{glob}] leaves it out"
 """Of a file so large that it is told, since somebody may have meant it to be text."""
+
+LESS_COSTLY = (
+    "Send a simpler pattern: fewer or smaller counts than {0,900}, no .* or other count before the text that is meant; "
+    "or that text alone with mode='exact'. With mode='fuzzy' send a longer text or fewer max_edits."
+)
+"""What helps a search that took too long."""
 
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL)
 
@@ -127,7 +134,11 @@ class Searcher:
         self, source: Source, access: ContentAccess, matcher: Matcher, params: p.SearchContent, page: Page
     ) -> Sweep:
         """Search the one file that was named."""
-        shown, found, hidden = await self._matches(source, access, matcher, params, page)
+        try:
+            shown, found, hidden = await self._matches(source, access, matcher, params, page)
+        except TextTooCostly as error:
+            error.hint = LESS_COSTLY
+            raise
         file = Ranked(access.path, found.total, found.best or 1.0)
         page.tells({access.path: found.reason} if found.reason is not None else {})
         if not (params.count_only or params.files_only):
@@ -153,6 +164,10 @@ class Searcher:
                 shown, found, hidden = await self._matches(source, access, matcher, params, page)
             except (PathError, VersionNotKept, Denied):
                 continue  # it is gone by now, or no text
+            except TextTooCostly:
+                swept.partial = True
+                page.tells({file.path: TOO_COSTLY})
+                continue
             swept.total += found.total - file.total  # of what is there now
             if not page.takes(file, shown, found, hidden, last=file is files[-1]):
                 break
