@@ -79,6 +79,9 @@ async def test_listing_is_sorted_paged_and_leaves_ignored_out(daemon: RunningDae
         with pytest.raises(RemoteError) as refused:
             await alice.list_files("a.py")
         assert code(refused) == "not_a_directory"
+        with pytest.raises(RemoteError, match="symbolic link, and links are not followed") as refused:
+            await alice.list_files("link")
+        assert refused.value.hint == 'It points to "a.py"; where that is in the workspace, name it itself.'
 
 
 async def test_search_pages_through_every_hit_once(daemon: RunningDaemon) -> None:

@@ -22,7 +22,7 @@ from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.names import Name, Names
-from orchestrator.engine.paths import below
+from orchestrator.engine.paths import below, quoted
 from orchestrator.engine.reads.file_facts import TYPES, FactReader
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FileStat
@@ -241,6 +241,9 @@ async def directory_named(services: Services, caller: Caller, call: Call, raw: s
     stat = services.workspace.stat(path)
     if stat is None:
         raise FileNotFound(path, "there is no such directory")
+    if stat.kind == "symlink":
+        hint = f"It points to {quoted(stat.target or "?")}; where that is in the workspace, name it itself."
+        raise NotADirectory(path, "it is a symbolic link, and links are not followed", hint=hint)
     if stat.kind != "directory":
         raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
     return path
