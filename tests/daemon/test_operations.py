@@ -69,11 +69,16 @@ async def test_listing_is_sorted_paged_and_leaves_ignored_out(daemon: RunningDae
         below = await alice.find_files("*.py", path="pkg")
         assert [entry.path for entry in below.entries] == ["pkg/d.py"]
         flat = (await alice.list_files(limit=1)).cursor
-        for cursor, path in (("xx", "."), ("a.py", "."), (flat, "."), (first.cursor, "pkg")):
-            with pytest.raises(RemoteError, match="is not one of ours") as wrong:
+        python = (await alice.find_files("*.py", limit=1)).cursor
+        assert [entry.path for entry in (await alice.find_files("*.py", cursor=python)).entries] == ["b.py", "pkg/d.py"]
+        for cursor, path in (("xx", "."), ("a.py", "."), (flat, "."), (first.cursor, "."), (python, "pkg")):
+            with pytest.raises(RemoteError, match=r"is not one of ours|belongs to another search") as wrong:
                 await alice.find_files("*.py", path=path, cursor=cursor)
             assert code(wrong) == "invalid_parameter"
-        with pytest.raises(RemoteError, match="is not one of ours"):
+        for wanted in ("*.p*", "a*"):
+            with pytest.raises(RemoteError, match="belongs to another search"):
+                await alice.find_files(wanted, cursor=python)
+        with pytest.raises(RemoteError, match="belongs to another search"):
             await alice.list_files(cursor=first.cursor)
 
         with pytest.raises(RemoteError) as refused:

@@ -13,7 +13,7 @@ from anyio import to_thread
 from orchestrator.api import directory_stats as d
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid, escaped
+from orchestrator.core.errors import FileNotFound, NotADirectory, escaped
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
@@ -24,6 +24,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.names import Name, Names
 from orchestrator.engine.paths import below, quoted
 from orchestrator.engine.reads.file_facts import TYPES, FactReader
+from orchestrator.engine.reads.search_query import query_of, read_cursor
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import FileStat
 
@@ -34,7 +35,7 @@ COUNTED = 1000
 """So many names that fit are counted, whatever of them is shown; the answer says if there may be more."""
 
 TREE = "2"
-"""Begins the cursors of a whole tree. Those of one directory begin with 0 or 1: directories come first."""
+"""Begins the places in a whole tree. Those in one directory begin with 0 or 1: directories come first."""
 
 
 MOST_SUFFIXES, MOST_FILES = 20, 10
@@ -59,7 +60,7 @@ class Lister:
         self._s, self._facts, self._names = services, facts, names
 
     async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
-        return await self._listed(caller, call, params, files_only=False)
+        return await self._listed(caller, call, params, query_of(params, free=("limit",)), files_only=False)
 
     async def find_files(self, caller: Caller, call: Call, params: p.FindFiles) -> r.Listing:
         wanted = p.ListFiles(
@@ -70,16 +71,24 @@ class Lister:
             limit=params.limit,
             cursor=params.cursor,
         )
-        return await self._listed(caller, call, wanted, files_only=True, tag=params.tag)
+        query = query_of(params, free=("limit",))
+        return await self._listed(caller, call, wanted, query, files_only=True, tag=params.tag)
 
     async def _listed(
-        self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool, tag: str | None = None
+        self,
+        caller: Caller,
+        call: Call,
+        params: p.ListFiles,
+        query: str,
+        *,
+        files_only: bool,
+        tag: str | None = None,
     ) -> r.Listing:
-        cursor, depth = params.cursor, params.max_depth if params.recursive else 1
+        depth = params.max_depth if params.recursive else 1
         flat = depth == 1
         path = await directory_named(self._s, caller, call, params.path)
-        if cursor is not None and not cursor.startswith(("0", "1") if flat else TREE + _above(path)):
-            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+        if params.cursor is not None:
+            params = msgspec.structs.replace(params, cursor=read_cursor(params.cursor, query, 0)[1])
         chosen = await to_thread.run_sync(
             self._choose, caller, path, params, depth, files_only, tag, limiter=self._names.threads
         )
@@ -87,7 +96,8 @@ class Lister:
             await self._s.access.names_in(caller, call, path, chosen.unlisted)
         page = [(item, self._entry(caller, item, stat)) for item, stat in chosen.page]
         room = call.room.framed(path, path)
-        room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
+        widest = max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0)
+        room = room.less(widest + 2 * len(query))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))
         await self._s.notes.note_shown(caller, call, event)
@@ -101,7 +111,7 @@ class Lister:
             at_least=chosen.at_least,
             unlisted=chosen.unlisted_total,
             truncated=truncated,
-            cursor=_cursor(last, flat=flat) if truncated and last is not None else None,
+            cursor=f"{query}:{_place(last, flat=flat)}" if truncated and last is not None else None,
         )
 
     def _choose(
@@ -121,7 +131,7 @@ class Lister:
                 continue
             if tag is not None and (item.kind != "file" or tag not in self._facts.tags(item.path)):
                 continue
-            passed = cursor is not None and _cursor(item, flat=flat) <= cursor
+            passed = cursor is not None and _place(item, flat=flat) <= cursor
             if passed and chosen.total >= COUNTED:
                 chosen.at_least = True
                 continue
@@ -242,7 +252,7 @@ async def directory_named(services: Services, caller: Caller, call: Call, raw: s
     if stat is None:
         raise FileNotFound(path, "there is no such directory")
     if stat.kind == "symlink":
-        hint = f"It points to {quoted(stat.target or "?")}; where that is in the workspace, name it itself."
+        hint = f"It points to {quoted(stat.target or '?')}; where that is in the workspace, name it itself."
         raise NotADirectory(path, "it is a symbolic link, and links are not followed", hint=hint)
     if stat.kind != "directory":
         raise NotADirectory(path, "it is not a directory", hint="Use read_file.")
@@ -257,8 +267,8 @@ def _cost(entry: r.Entry) -> int:
     return size(escaped(entry.path)) + kind + ENTRY_BYTES + sum(len(note) + 2 for note in notes if note)
 
 
-def _cursor(item: Name, *, flat: bool) -> str:
-    """Directories first in one directory; by path in a tree."""
+def _place(item: Name, *, flat: bool) -> str:
+    """Where a cursor goes on: directories first in one directory; by path in a tree."""
     return f"{0 if item.kind == 'directory' else 1}{item.name}" if flat else TREE + item.path
 
 
