@@ -54,5 +54,6 @@ LIST_TAGS = OperatorOperation(
     ListTags,
     TaggedFiles,
     "The files that tags were set on, with these.",
+    raises=(*PATHS, e.FileNotFound),
     command="tags",
 )

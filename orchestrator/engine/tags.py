@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.api import tags as t
-from orchestrator.core.errors import Denied, ParameterInvalid, escaped
+from orchestrator.core.errors import Denied, FileNotFound, ParameterInvalid, escaped
 from orchestrator.core.events.files import FileTagged
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import MOST_TAGS, tag_problem, within
@@ -53,6 +53,10 @@ class TagService:
             for path, tags in self._s.state.tags
             if within(path, folder) and (params.tag is None or params.tag in tags) and access.lists(caller, path)
         ]
+        if not found and self._s.workspace.stat(folder) is None:
+            tag = escaped(params.path)
+            hint = f"`orchestrator tags --tag {tag}` shows the files with the tag {tag}."
+            raise FileNotFound(folder, "there is no such file or directory", hint=hint)
         rest = [one for one in found if params.cursor is None or one.path > params.cursor]
         room = call.room.framed(max((one.path for one in rest), key=len, default=""))
         page = rest[: min(params.limit, room.first((json_size(one), 1) for one in rest))]

@@ -68,6 +68,9 @@ async def test_tags_are_shown_found_and_taken_off(daemon: RunningDaemon) -> None
                 await alice.tag_file(path, tags)
             assert error.value.code == code
     assert cli(daemon, "tags") == (0, "a.py       reviewed\nnotes.txt  todo\n")
+    ended, said = cli(daemon, "tags", "todo")
+    assert ended != 0
+    assert "`orchestrator tags --tag todo`" in said
 
 
 async def test_tags_go_with_files_that_move_and_survive_a_restart(base: Path) -> None:
