@@ -422,7 +422,7 @@ class StaleBase(CallerError, code="stale_base", hint="Read the file and send the
 class BaseRequired(
     CallerError,
     code="base_required",
-    hint="Read the whole file first (read_file), or name the version that you mean as base; then send it again.",
+    hint="Read the whole file first (read_file), or name the version that you mean with base='@N'. Then send it again.",
 ):
     """The whole file would be replaced, and this session has not seen it whole."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.core.errors import BaseRequired
 from orchestrator.servers.callable_hints import callable_hint
 
 READER = frozenset({"read_file", "path", "start", "end", "edit"})
@@ -15,6 +16,9 @@ READER = frozenset({"read_file", "path", "start", "end", "edit"})
         pytest.param("Add a neighbouring line to it.", "Add a neighbouring line to it.", id="names nothing"),
         pytest.param(
             "Add a neighbouring line to it, or set expected_count.", "Add a neighbouring line to it.", id="a parameter"
+        ),
+        pytest.param(
+            BaseRequired.hint, "Read the whole file first (read_file). Then send it again.", id="without a base"
         ),
         pytest.param("list_files or find_files shows what is there.", "", id="tools"),
         pytest.param(
