@@ -185,7 +185,9 @@ class McpHandlers:
         except OrchestratorError as error:
             if not error.journalled:
                 await self._dispatcher.refuse(caller, name, error, _call_id(context))
-            error.hint = callable_hint(error.hint, names_with(_offered(preamble.toolset, reviewer=_reviews(caller))))
+            offered = _offered(preamble.toolset, reviewer=_reviews(caller))
+            off = self._dispatcher.limits.switched_off(caller)
+            error.hint = callable_hint(error.hint, names_with(offered - off))
             return _refused(error, room)
         if isinstance(answered, types.InputRequiredResult):
             return answered

@@ -11,6 +11,7 @@ from orchestrator.core.text.answer_space import estimate_tokens
 from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import cli
 from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.raw_socket import Talk
 from tests.workspace.vocabularies import vocabulary
 
 pytestmark = pytest.mark.anyio
@@ -121,15 +122,25 @@ async def test_tokens_by_a_vocabulary_of_the_operator(base: Path) -> None:
 async def test_a_whole_file_over_the_limit_is_summarized(base: Path) -> None:
     (base / "state").mkdir(mode=0o700)
     profile = '[[profile]]\nname = "small"\nagents = ["alice"]\nover_limit = "summary"\nmax_read_lines = 100\n'
+    profile += 'tools_off = ["search_content", "list_files"]\n'
     (base / "state/policy.toml").write_text(f'name = "ours"\nextends = "default"\n{profile}')
     with running(base) as daemon:
         (daemon.workspace / "shop.py").write_text(SHOP)
+        (daemon.workspace / "binary").write_bytes(b"\0\1\2")
+        for toolset, name in (("full", "read_file"), ("filesystem", "read_text_file")):
+            socket = Talk(daemon, "alice", "mcp", toolset=toolset)
+            socket.call(name, path="binary")
+            refused_over_mcp = str(socket.answer())
+            assert "it is not text" in refused_over_mcp
+            assert "list_files" not in refused_over_mcp, "it is switched off"
+            socket.close()
         async with daemon.client("alice") as alice:
             told = await alice.read_file("shop.py")
             assert told.summary
             assert "class Shop:" in told.text
             assert told.next == 'read_file(path="shop.py", start=1, end=100)', "get_overview is of the full toolset"
             assert 'read_file(path="shop.py", start=1, end=100)' in told.warnings[0]
+            assert "search_content" not in told.warnings[0]
             assert (await alice.read_file("shop.py", at=told.version_id)).summary
             assert (await alice.read_file("shop.py", start=1, end=100)).end == 100
             with pytest.raises(RemoteError) as refused:

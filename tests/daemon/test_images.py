@@ -59,7 +59,8 @@ async def test_an_image_counts_as_no_lines(daemon: RunningDaemon) -> None:
         text = await alice.read_file("a.png")
         assert text.image is not None
         assert text.image.data == PNG
-        for name, why in (("large.png", f"an image of {MOST_IMAGE_BYTES + 1} bytes"), ("fake.png", "not text")):
+        large = "an image of 1,000,001 bytes, and the limit for an image is 1,000,000 bytes"
+        for name, why in (("large.png", large), ("fake.png", "not text")):
             with pytest.raises(RemoteError, match=why) as refused:
                 await alice.read_file(name)
             assert refused.value.code == "binary_file"

@@ -35,6 +35,8 @@ ROW_BYTES, CUT_BYTES = 12, 45
 
 MIN_LINE = 50
 
+SEARCH_INSTEAD = " search_content finds lines by what they hold."
+
 
 class Shown(NamedTuple):
     """A version of a file that an answer is made of; no document: it is binary, or read by pieces."""
@@ -143,8 +145,10 @@ class Reader:
         kind, most = image_type(data), self._s.permissions.profile(access.caller).max_read_bytes or MOST_IMAGE_BYTES
         if kind is None:
             raise BinaryFile(path, "it is not text")
-        if len(data) > min(most, MOST_IMAGE_BYTES):
-            raise BinaryFile(path, f"it is an image of {len(data)} bytes, and {min(most, MOST_IMAGE_BYTES)} are shown")
+        most = min(most, MOST_IMAGE_BYTES)
+        if len(data) > most:
+            why = f"it is an image of {len(data):,} bytes, and the limit for an image is {most:,} bytes"
+            raise BinaryFile(path, why)
         if version == NO_VERSION:
             await self._s.notes.note_metadata(access.caller, call, path)
         else:  # it has no lines, so none counts as seen
@@ -207,7 +211,7 @@ class Reader:
         follow = f"read_file(path={quoted(path)}, start={start}, end={start + fits - 1}{at})"
         over = OverLimit(
             f"{escaped(path)}: {asked} {what} are asked for, and {caller.agent} may read {most} at once",
-            hint=f"Read a part: {follow}. search_content finds lines by what they hold.",
+            hint=f"Read a part: {follow}.{'' if 'search_content' in (profile.tools_off or ()) else SEARCH_INSTEAD}",
             limit=f"profile.{profile.name}.{name}",
             most=most,
             asked=asked,

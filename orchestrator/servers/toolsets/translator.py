@@ -69,7 +69,8 @@ class Translator:
                 raise InputNeeded(answered)
             return answered[0]
 
-        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings, entry.names)
+        names = entry.names - entry.off(self._dispatcher.limits.switched_off(caller))
+        calls = Calls(self._dispatcher.root, caller.session, room, respond, call_id, preamble.settings, names)
         held: Sequence[HeldNote] = ()
         try:
             tool = entry.named(name)
