@@ -189,6 +189,8 @@ class Hit(Result, frozen=True, kw_only=True):
     context: str | None = None  # the symbols around it, where that was asked for: "class Cart > function net"
     match_type: MatchType = "exact"
     score: float = 1.0
+    more_matches: int = 0  # of this line, behind the window; no more than 100 of a line are counted
+    next_column: int | None = None  # where the first of those is; null: it was not counted
 
     @property
     def end(self) -> int:
@@ -199,6 +201,14 @@ class Hit(Result, frozen=True, kw_only=True):
     def rows(self) -> list[str]:
         """Its lines, as far as they are shown."""
         return self.text.split("\n") if self.end_line else [self.text]
+
+    @property
+    def shown_rows(self) -> list[str]:
+        """Its lines with where a window begins, and where in the line the next match is."""
+        first, *others = self.rows
+        where = f", the next: column={self.next_column}" if self.next_column is not None else ""
+        more = f" [more matches in this line: {self.more_matches}{where}]" if self.more_matches else ""
+        return [f"{from_character(self.column)}{first}{more}", *others]
 
 
 def from_character(column: int | None) -> str:

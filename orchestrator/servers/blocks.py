@@ -128,8 +128,8 @@ def _hit_rows(result: r.SearchResult, path: str, hits: list[r.Hit]) -> Iterator[
     for hit in hits:
         around |= enumerate(hit.before, hit.line - len(hit.before))
         around |= enumerate(hit.after, hit.end + 1)
-        rows = (r.from_character(hit.column) + hit.rows[0], *hit.rows[1:])
-        inside |= {number: row for number, row in enumerate(rows, hit.line) if number not in inside}
+        rows = enumerate(hit.shown_rows, hit.line)
+        inside |= {number: row for number, row in rows if number not in inside}
         if hit.context is not None:
             symbols.setdefault(hit.line, hit.context)
     yield f"{escaped(path)} {result.versions.get(path, '')}"

@@ -14,6 +14,7 @@ from orchestrator.api.parameters import SearchContent
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.text.search import search
 from orchestrator.engine.reads.search import matcher_of
+from orchestrator.servers.blocks import text_block
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -314,6 +315,20 @@ async def test_a_long_line_is_one_line(
     assert fuzzy.line == 2
     tree = await alice.search_content("qneedleq", mode="regex", globs=["*.log"])
     assert (tree.total, tree.partial, bool(tree.warnings)) == (1, in_parts, in_parts)
+
+
+@pytest.mark.parametrize("size", [90_000, 1_500_000], ids=["in memory", "by pieces"])
+async def test_matches_behind_a_window_are_told_of(large: RunningDaemon, alice: FileAccess, size: int) -> None:
+    line = "a" * size + "NEEDLE" + "b" * size + "NEEDLE" + "c" * 900 + "NEEDLE"
+    (large.workspace / "long.txt").write_text(f"{line}\nNEEDLE NEEDLE\n")
+    found = await alice.search_content("NEEDLE", path="long.txt", context_lines=0)
+    rest = await alice.read_file("long.txt", start=1, column=found.hits[0].next_column)
+    assert [(hit.more_matches, hit.next_column, len(hit.submatches)) for hit in found.hits] == [
+        (2, 2 * size + 7, 1),
+        (0, None, 2),
+    ]
+    assert rest.text.startswith("     1\tNEEDLEccc")
+    assert f"[more matches in this line: 2, the next: column={2 * size + 7}]\n" in (text_block(found) or "")
 
 
 async def test_a_match_that_is_too_far_apart_in_a_long_line(large: RunningDaemon, alice: FileAccess) -> None:

@@ -193,8 +193,7 @@ def _hits(found: r.SearchResult) -> Iterator[str]:
             yield "--"
         if hit.context is not None:
             yield f"[in {escaped(hit.context)}]"
-        first = r.from_character(hit.column) + hit.rows[0]
-        rows = (*hit.before, first, *hit.rows[1:], *hit.after)
+        rows = (*hit.before, *hit.shown_rows, *hit.after)
         for line, text in enumerate(rows, hit.line - len(hit.before)):
             mark = ":" if hit.line <= line <= hit.end else "-"
             where = click.style(escaped(hit.path), fg="magenta") + mark + click.style(str(line), fg="green")

@@ -81,7 +81,7 @@ def _around(begin: int, end: int, lines: Sequence[str], spot: Spot) -> Spotted:
         return Spotted(begin, end, tuple(lines), spot)
     first = max(0, (spot.spans[0][0] if spot.spans else 0) - MAX_LINE)
     size = min(len(lines[0]) - first, 4 * MAX_LINE)
-    spans = tuple((a - first, min(b - first, size)) for a, b in spot.spans if a - first < size)
+    spans = tuple((a - first, b - first) for a, b in spot.spans)  # those behind it, too
     return Spotted(begin, end, (lines[0][first : first + size],), spot._replace(spans=spans), first, is_part=True)
 
 

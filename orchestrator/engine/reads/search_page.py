@@ -212,8 +212,12 @@ def hit_of(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r
     if len(text) > most:
         first = max(0, spans[0][0] - widest // 4) if spans and match.rows == 1 else 0
         text = text[first : first + most]
-        spans = tuple((a - first, min(b - first, len(text))) for a, b in spans if a - first < len(text))
+        spans = tuple((a - first, b - first) for a, b in spans)
         left_out = None if left_out is None else left_out + first
+    later = [a for a, b in spans if a > len(text) or (a == len(text) and a < b)]
+    spans = tuple((a, min(b, len(text))) for a, b in spans[: len(spans) - len(later)])
+    if match.rows > 1:
+        later = []
     return r.Hit(
         path=path,
         line=match.line,
@@ -226,6 +230,8 @@ def hit_of(path: WorkspacePath, match: Match, widest: int, kind: MatchType) -> r
         context=match.context,
         match_type="exact" if match.score == 1.0 and kind == "fuzzy" else kind,
         score=match.score,
+        more_matches=len(later),
+        next_column=left_out + later[0] + 1 if later and left_out is not None else None,
     )
 
 
@@ -237,7 +243,7 @@ def _costs(path: WorkspacePath, matches: list[Match], room: AnswerSpace, widest:
         first = match.line - len(hit.before)
         before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.last) :]
         counted = match.last <= last and len(match.text) <= widest  # among the context of an earlier hit
-        rows = (*(() if counted else (r.from_character(hit.column) + hit.text).split("\n")), *before, *after)
+        rows = (*(() if counted else hit.shown_rows), *before, *after)
         more = [row for row in ("" if last and first > last + 1 else None, hit.context) if row is not None]
         yield room.cost(sum(size(row) + ROW_BYTES for row in (*rows, *more)), hit), len(rows) + len(more)
         last = match.last + len(hit.after)
