@@ -167,6 +167,7 @@ class Listing(Result, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
     total: int
     at_least: bool = False  # there may be more than `total` and `unlisted`: they were counted no further
+    hint: str | None = None  # of an answer without entries: what was left out, and how it is listed
     unlisted: int = 0  # so many more names take a person's yes: file_info of a path asks, or list_files of their folder
     truncated: bool = False
     cursor: str | None = None

@@ -94,6 +94,10 @@ class Names:
                     path, kind = read_line(line)
                     yield Name(WorkspacePath(path), kind)
 
+    def ignored(self, directory: WorkspacePath) -> bool:
+        """Whether what is in a directory is left out of the names of the directory above it."""
+        return self._ignore.ignored(directory, directory=True)
+
     def children(self, directory: WorkspacePath, *, hidden: bool) -> Iterator[Name]:
         """What is in a directory itself: the directories in it, then all else, each by name."""
         found = list(self.walk(directory, depth=1, hidden=hidden))

@@ -204,6 +204,8 @@ def _references(result: FoundReferences) -> str:
 def _listing(result: r.Listing) -> str:
     total = f"at least {result.total}" if result.at_least else result.total
     rows = [f"{escaped(result.path)}: {len(result.entries)} of {total} entries"]
+    if result.hint:
+        rows.append(f"[{result.hint}]")
     if result.unlisted:
         rows.append(f"[{plural(result.unlisted, 'more name')} left out: a person decides. {ASK_TO_LIST}]")
     for entry in result.entries:

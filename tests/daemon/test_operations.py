@@ -84,6 +84,17 @@ async def test_listing_is_sorted_paged_and_leaves_ignored_out(daemon: RunningDae
         with pytest.raises(RemoteError) as refused:
             await alice.list_files("a.py")
         assert code(refused) == "not_a_directory"
+        (work / ".gitignore").write_text("build/\n")
+        (work / "build").mkdir()
+        (work / "build" / "out.txt").write_text("x\n")
+        ignored = await alice.find_files("build/*")
+        assert (ignored.entries, ignored.hint) == (
+            (),
+            'ignored files are left out, and the folder is ignored: send path="build" to list what is in it',
+        )
+        assert [entry.path for entry in (await alice.find_files("*", path="build")).entries] == ["build/out.txt"]
+        assert (await alice.find_files("pkg/*.rs")).hint is None
+
         with pytest.raises(RemoteError, match="symbolic link, and links are not followed") as refused:
             await alice.list_files("link")
         assert refused.value.hint == 'It points to "a.py"; where that is in the workspace, name it itself.'

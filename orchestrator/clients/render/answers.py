@@ -171,6 +171,8 @@ def _listing(result: r.Listing) -> Iterator[str]:
         (entry.path + _SIGNS[entry.type], sized(_size(entry)), when(entry.last_modified)) for entry in result.entries
     )
     yield from go_on(len(result.entries), result.total, result.cursor, at_least=result.at_least)
+    if result.hint:
+        yield f"({escaped(for_people(result.hint))})"
     if result.unlisted:
         yield f"(policy left out {plural(result.unlisted, 'name')})"
 

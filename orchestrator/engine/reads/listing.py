@@ -13,7 +13,7 @@ from anyio import to_thread
 from orchestrator.api import directory_stats as d
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import FileNotFound, NotADirectory, escaped
+from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, escaped
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
@@ -109,9 +109,28 @@ class Lister:
             entries=tuple(entry for _, entry in page),
             total=chosen.total,
             at_least=chosen.at_least,
+            hint=self._left_out(caller, path, params.globs) if not chosen.total else None,
             unlisted=chosen.unlisted_total,
             truncated=truncated,
             cursor=f"{query}:{_place(last, flat=flat)}" if truncated and last is not None else None,
+        )
+
+    def _left_out(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> str | None:
+        """That globs name what is in an ignored folder, and how that is listed; None where they do not."""
+        wanted = self._s.paths.globs(globs, start)
+        above = (_above(start) + wanted.prefix if wanted else "").rpartition("/")[0]
+        if not above or above == start:
+            return None
+        try:
+            folder = self._s.paths.either(above)
+            stat = self._s.workspace.stat(folder)
+        except PathError:
+            return None
+        is_folder = stat is not None and stat.kind == "directory" and self._s.access.lists(caller, folder)
+        if not is_folder or not self._names.ignored(folder):
+            return None
+        return (
+            f"ignored files are left out, and the folder is ignored: send path={quoted(folder)} to list what is in it"
         )
 
     def _choose(
