@@ -18,6 +18,9 @@ MOST_SUBMATCHES = 100
 """Of one line that are reported: a line may be the whole file."""
 Spans = tuple[tuple[int, int], ...]
 
+_I = re.compile("[iI\u0130\u0131]")
+"""One letter to `re.IGNORECASE`; by simple case folding three."""
+
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -107,9 +110,10 @@ class Matcher(Protocol):
 class Pattern:
     """A text to look for, within a line, exactly as it is written.
 
-    Without `case_sensitive` letters are compared as by `re.IGNORECASE` on Unicode: simple case
-    folding, character by character, so that positions are those of the text; `ß` finds `ẞ`, but
-    not `SS`. With `word` neither neighbour may be a letter, digit or underscore of any script.
+    Without `case_sensitive` letters are compared by Unicode's simple case folding, as RE2 and
+    ripgrep do, character by character, so that positions are those of the text; `ß` finds `ẞ`,
+    but not `SS`, and `i` neither `ı` nor `İ`. With `word` neither neighbour may be a letter,
+    digit or underscore of any script.
     Raises ParameterInvalid for an empty text or one of several lines.
     """
 
@@ -124,7 +128,9 @@ class Pattern:
             hint = "Search for one of its lines; or send mode='regex' with multiline=true, or mode='fuzzy'."
             raise ParameterInvalid("pattern", "it contains a line break", hint=hint)
         self.text, self.case_sensitive, self.word = text, case_sensitive, word
-        source = rf"(?<!\w){re.escape(text)}(?!\w)" if word else re.escape(text)
+        source = re.escape(text) if case_sensitive else _I.sub(_own_case, re.escape(text))
+        if word:
+            source = rf"(?<!\w){source}(?!\w)"
         self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)
         self._needle = text.encode("utf-8", "surrogatepass")
         self._folded = text.lower().encode("ascii", "replace")
@@ -193,6 +199,10 @@ class Pattern:
             if end < 0:
                 return
             line, at = line + 1, end + 1
+
+
+def _own_case(found: re.Match[str]) -> str:
+    return "(?-i:[iI])" if found[0] in "iI" else f"(?-i:{found[0]})"
 
 
 def search(

@@ -18,6 +18,8 @@ from tests.core.text.strategies import file_bytes, plain_lines, quick
     pytest.param("ΣΟΦΟΣ σοφος", "σοφος", False, False, [(0, 5), (6, 11)], id="no case, final sigma"),
     pytest.param("ẞ SS", "ß", False, False, [(0, 1)], id="no case, sharp s is one character"),
     pytest.param("\u212aelvin", "kelvin", False, False, [(0, 6)], id="no case, the Kelvin sign"),
+    pytest.param("t\u0131tle T\u0130TLE title TITLE", "title", False, False, [(12, 17), (18, 23)], id="no case, dots"),
+    pytest.param("I\u0131i\u0130", "\u0130", False, False, [(3, 4)], id="no case, a dotted capital"),
     pytest.param("cat concat cat_ cät.cat", "cat", True, True, [(0, 3), (20, 23)], id="word"),
     pytest.param("(x) xx", "(x)", True, True, [(0, 3)], id="word of no letters at its ends"),
     pytest.param("aaaa", "aa", True, False, [(0, 2), (2, 4)], id="without overlap"),
