@@ -90,7 +90,7 @@ async def test_listing_is_sorted_paged_and_leaves_ignored_out(daemon: RunningDae
         ignored = await alice.find_files("build/*")
         assert (ignored.entries, ignored.hint) == (
             (),
-            'ignored files are left out, and the folder is ignored: send path="build" to list what is in it',
+            'ignored files are left out: send path="build", which is ignored, and globs as seen from there',
         )
         assert [entry.path for entry in (await alice.find_files("*", path="build")).entries] == ["build/out.txt"]
         assert (await alice.find_files("pkg/*.rs")).hint is None

@@ -129,9 +129,7 @@ class Lister:
         is_folder = stat is not None and stat.kind == "directory" and self._s.access.lists(caller, folder)
         if not is_folder or not self._names.ignored(folder):
             return None
-        return (
-            f"ignored files are left out, and the folder is ignored: send path={quoted(folder)} to list what is in it"
-        )
+        return f"ignored files are left out: send path={quoted(folder)}, which is ignored, and globs as seen from there"
 
     def _choose(
         self,
