@@ -47,6 +47,18 @@ async def test_by_scope_and_imports_where_its_definition_is_named(daemon: Runnin
     assert (found.total, found.defined_in) == (9, "shop/tax.py")
 
 
+async def test_of_a_name_that_is_nowhere_the_nearest_are_told(daemon: RunningDaemon) -> None:
+    plant(daemon, TREE)
+    async with daemon.client("alice") as alice:
+        found = await alice.find_references("totl")
+        assert (found.hits, found.total) == ((), 0)
+        (told,) = found.warnings
+        assert "no file that was searched has the word totl; nearest names: total (" in told
+        assert (await alice.find_references("nothing_like_it")).warnings == ()
+        block = text_block(found)
+        assert block is not None
+
+
 async def test_without_its_definition_every_language_as_far_as_its_grammar_goes(daemon: RunningDaemon) -> None:
     plant(daemon, TREE)
     async with daemon.client("alice") as alice:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
+
+from anyio import to_thread
 
 from orchestrator.api import relations as s
 from orchestrator.core.errors import (
@@ -21,6 +24,7 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT
 from orchestrator.core.text.answer_space import estimate_tokens
+from orchestrator.core.text.fuzzy import FuzzyPattern
 from orchestrator.core.text.import_paths import FAMILIES
 from orchestrator.core.text.locate_symbol import find_symbols
 from orchestrator.core.text.references import MEANT, References, Role, Sought
@@ -40,6 +44,9 @@ from orchestrator.engine.services import Services
 
 NAMED: tuple[Showing, ...] = ("search", "read")
 SHOWN: tuple[Showing, ...] = (*NAMED, "list")
+
+MOST_NEAR_FILES = 8
+"""In which names are sought that are like one that is nowhere."""
 
 LOOKED_US = 8_000_000
 """How long files are looked at for one answer; it then goes on with the next file."""
@@ -104,6 +111,7 @@ class ReferenceFinder:
             page.count(found)
             if not page.takes(found, lines):
                 break
+        near = () if counts or defined is not None else await self._near(caller, globs, name)
         total = sum(counts.get(path, 0) for path in paths)
         event = ContentSearched(
             pattern=name,
@@ -132,8 +140,27 @@ class ReferenceFinder:
             partial=sweep.partial,
             cursor=page.more,
             versions=page.versions,
-            warnings=(*page.warnings, *page.told_large()),
+            warnings=(*page.warnings, *page.told_large(), *near),
         )
+
+    async def _near(self, caller: Caller, globs: tuple[str, ...], name: str) -> tuple[str, ...]:
+        """What is defined under a name like one that is nowhere, in the files that are most like it."""
+        sweep = await self._searcher.sweep(caller, ROOT, globs, FuzzyPattern(name, case_sensitive=False))
+        defined = dict[str, WorkspacePath]()
+        for file in sorted(sweep.files, key=lambda one: one.rank)[:MOST_NEAR_FILES]:
+            access = self._s.access.content_of_many(caller, file.path, SHOWN)
+            if access is None:
+                continue  # policy was changed meanwhile
+            try:
+                async with self._s.locks.shared(file.path):
+                    found = await outlined_file(self._s, self._observer, access)
+            except PathError:
+                continue  # it is gone by now, no text, or read by pieces
+            if found.outline.parsed:
+                defined.update((found.told(one.name), file.path) for _, one in found.outline.walk())
+        nearest = await to_thread.run_sync(get_close_matches, name, tuple(defined))
+        named = ", ".join(f"{escaped(one)} ({escaped(defined[one])})" for one in nearest)
+        return (f"no file that was searched has the word {escaped(name)}; nearest names: {named}",) if named else ()
 
     async def _defined(self, caller: Caller, call: Call, params: s.FindReferences) -> _Defined:
         """Raises SymbolNotFound, SymbolAmbiguous, and as a read of the file."""
