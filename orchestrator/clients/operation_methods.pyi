@@ -101,7 +101,7 @@ class OperationMethods:
         globs: Below `path`: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         mode: regex: RE2's; fuzzy: with typos; semantic: by meaning.
         max_edits: fuzzy: most typos; default 2.
-        multiline: regex: also across lines.
+        multiline: regex: also across lines; matches that share a line are one hit.
         case_sensitive: false: 'a' finds 'A'.
         smart_case: Case counts if and only if `pattern` has a capital.
         word: Only whole words.

@@ -46,3 +46,9 @@ def test_each_line_is_looked_at_by_itself(expression: str, lines: list[str]) -> 
 def test_a_match_goes_on_where_another_one_ends() -> None:
     (spot,) = RegexPattern("foo|start\nmid\nend", multiline=True).spots(["foo start", "mid", "end", "else"])
     assert (spot.line, spot.rows, spot.spans) == (0, 3, ((0, 3), (4, 17)))
+
+
+def test_matches_that_share_a_line_are_one_hit_with_a_submatch_each() -> None:
+    """As the parameter `multiline` says; ripgrep counts the submatches."""
+    (spot,) = RegexPattern("tail\npad", multiline=True).spots(["x1 tail", "pad 2 tail", "pad 3 tail", "pad 4"])
+    assert (spot.line, spot.rows, len(spot.spans)) == (0, 4, 3)
