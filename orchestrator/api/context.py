@@ -76,6 +76,7 @@ class Excerpt(r.Result, frozen=True, kw_only=True):
     total_lines: int
     parts: tuple[ExcerptPart, ...] = ()
     left_out: tuple[LinesLeftOut, ...] = ()  # of what was asked for
+    next_in_line: str | None = None  # the call that shows the rest of the first line that was shortened
     symbol: str | None = None
     matches: tuple[int, ...] = ()  # the lines that hold the pattern, the first of them
     total_matches: int = 0

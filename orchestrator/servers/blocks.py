@@ -69,9 +69,9 @@ def _file_text(result: r.FileText) -> str:
         head += "; only the lines that you have not seen yet"
     elif result.changed_since is not None:
         head += f"; only what is not as you have seen it at {result.changed_since}"
-    rest = "[some long lines were shortened]" if result.truncated and not result.next else ""
-    if result.next_in_line:
-        rest = f"[long lines were shortened; the rest of the first: {result.next_in_line}]"
+    rest = _shortened(result.next_in_line)
+    if result.truncated and not result.next:
+        rest = rest or "[some long lines were shortened]"
     tail = "\n".join(filter(None, (rest, _more(result.next))))
     return fenced(head, result.text, tail)
 
@@ -179,7 +179,7 @@ def _file_texts(result: FileTexts) -> str:
 def _excerpt(result: Excerpt) -> str:
     rows = "".join(f"{row}\n" for row in excerpt_rows(result))
     left = [f"[left out: lines {one.start}-{one.end}: {one.next}]" for one in result.left_out]
-    return fenced(excerpt_head(result), rows, "\n".join(left))
+    return fenced(excerpt_head(result), rows, "\n".join(filter(None, (_shortened(result.next_in_line), *left))))
 
 
 @_block.register
@@ -278,6 +278,10 @@ def _more(call: str | None) -> str:
 
 def _in_line(call: str | None) -> str:
     return f"[of long lines the part that differs; more of the first: {call}]" if call else ""
+
+
+def _shortened(call: str | None) -> str:
+    return f"[long lines were shortened; the rest of the first: {call}]" if call else ""
 
 
 def _cursor(cursor: str | None) -> str:

@@ -47,9 +47,44 @@ async def test_several_files_in_one_answer(daemon: RunningDaemon) -> None:
         await alice.write_file("a.txt", "mine\n", mode="truncate")  # it was seen whole
         many = [f"f{n}.txt" for n in range(30)]
         rest = await alice.read_files(tuple(many), max_tokens=500)
-        assert [file.path for file in rest.files] == many[:10]
+        assert [file.path for file in rest.files] == many[:5]
         assert rest.next is not None
-        assert rest.next.startswith('read_files(paths=["f10.txt"')
+        assert rest.next.startswith('read_files(paths=["f5.txt"')
+
+
+LONG_LINES = {"cjk.txt": "日本語テキスト" * 3000 + "\n", "ascii.js": "abcdefg " * 3000 + "\n"}
+
+
+@pytest.mark.parametrize("tokens", [50, 200])
+@pytest.mark.parametrize("name", LONG_LINES)
+async def test_a_long_line_is_narrowed_to_the_budget(daemon: RunningDaemon, name: str, tokens: int) -> None:
+    line = LONG_LINES[name]
+    for path in (name, f"other-{name}"):
+        (daemon.workspace / path).write_text(line)
+    (daemon.workspace / "two.py").write_text(f"# {line}x = 1\n")
+    async with daemon.client("alice") as alice:
+        read = await alice.read_file(name, max_tokens=tokens)
+        first = await alice.get_excerpt(name, max_tokens=tokens)
+        found = await alice.get_excerpt(name, max_tokens=tokens, pattern=line[:4])
+        for answer, text in ((read, read.text), (first, first.parts[0].text), (found, found.parts[0].text)):
+            assert tokens // 2 < estimate_tokens(text) <= tokens
+            assert answer.next_in_line is not None
+            column = int(
+                answer.next_in_line.removeprefix(f'read_file(path="{name}", start=1, column=').removesuffix(")")
+            )
+            assert column == (1 if answer is found else len(text.split("\t")[1].split(" … ")[0]) + 1)
+        around = await alice.read_enclosing("two.py", line=1, max_tokens=tokens)
+        assert (around.start, around.end, around.truncated) == (1, 1, True)
+        assert estimate_tokens(around.text) <= tokens
+        many = await alice.read_files((name, f"other-{name}"), max_tokens=tokens * 4)
+        assert estimate_tokens(text_block(many) or "") <= tokens * 4
+        (daemon.workspace / name).write_text("\n")
+        await alice.read_file(name)
+        (daemon.workspace / name).write_text(line)
+        delta = await alice.read_file(name, max_tokens=tokens, delta=True)
+        assert delta.changed_since is not None
+        assert estimate_tokens(delta.text) <= tokens
+        assert delta.next_in_line is not None
 
 
 async def test_an_excerpt(daemon: RunningDaemon) -> None:

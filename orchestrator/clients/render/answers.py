@@ -110,7 +110,8 @@ def _excerpt(result: Excerpt) -> Iterator[str]:
     yield excerpt_head(result)
     for row in excerpt_rows(result):
         yield from content(row)
-    yield from (f"… {escaped(for_people(part.next))}" for part in result.left_out)
+    ways = filter(None, (result.next_in_line, *(part.next for part in result.left_out)))
+    yield from (f"… {escaped(for_people(way))}" for way in ways)
 
 
 @rendered.register

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ PER_TOKEN = 8
 """Units of `weight` in one token."""
 MAX_LINE = 1_000
 """Characters of one line that are shown."""
+MIN_LINE = 32
+"""So many of them, however small the budget."""
 
 NOTHING_BEYOND: Mapping[int, int] = {}
 
@@ -150,6 +153,17 @@ def fit(
         if budget < 0:
             return max(number - 1, start)
     return max(end, start - 1)
+
+
+def narrowed(shown: Callable[[int], str], max_tokens: int, widest: int = MAX_LINE) -> int:
+    """How many characters of a line fit the budget; `shown` writes the line out with that many of them.
+
+    At most `widest`, at least MIN_LINE. Cost: `shown` once, or some ten times where the line does not fit.
+    """
+    budget = max_tokens * PER_TOKEN
+    if weight(shown(widest)) <= budget:
+        return widest
+    return max(MIN_LINE, bisect_right(range(widest), budget, key=lambda count: weight(shown(count))) - 1)
 
 
 def _cut(line: str, max_line: int, beyond: int = 0) -> str:

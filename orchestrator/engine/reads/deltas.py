@@ -12,19 +12,27 @@ from orchestrator.core.errors import escaped
 from orchestrator.core.events.files import HiddenSecret
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.shown_text import Hidden
-from orchestrator.core.text.answer_space import MAX_LINE, PER_TOKEN, AnswerSpace, render, size, weight
+from orchestrator.core.text.answer_space import (
+    MAX_LINE,
+    MIN_LINE,
+    PER_TOKEN,
+    AnswerSpace,
+    narrowed,
+    render,
+    size,
+    weight,
+)
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import Region, delta, merged, survivors
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import NO_VERSION
 from orchestrator.engine.paths import quoted
+from orchestrator.engine.reads.windows import rest_of_line
 from orchestrator.engine.services import Services
 
 ROW_BYTES = 60
 """Of a line besides its text: its number, its end, a note where it was cut, a head above it."""
-
-MIN_LINE = 50
 
 
 class Present(NamedTuple):
@@ -50,7 +58,8 @@ class _Part(NamedTuple):
     text: str
     shown: tuple[LineRange, ...]
     end: int  # the last line of which it tells
-    cut: bool
+    cut: tuple[int, ...]  # of these lines `widest` characters are shown
+    widest: int
 
 
 class Deltas:
@@ -85,10 +94,9 @@ class Deltas:
         secrets = [one for one in hidden.found if any(it.start <= one.line <= it.end for it in part.shown)]
         await self._note(access, call, present, part, hidden, secrets, base)
         total = document.line_count
-        follow = None
+        follow, at = None, f', at="{show(present.version)}"' if params.at is not None else ""
         if part.end < present.wanted.end:
             end = f", end={present.wanted.end}" if present.wanted.end < total else ""
-            at = f', at="{show(present.version)}"' if params.at is not None else ""
             follow = f"read_file(path={quoted(path)}, start={part.end + 1}{end}{at}, delta=true)"
         return r.FileText(
             path=path,
@@ -100,8 +108,9 @@ class Deltas:
             encoding=document.encoding,
             eol=document.eol,
             content_hash=present.digest,
-            truncated=follow is not None or part.cut,
+            truncated=follow is not None or bool(part.cut),
             next=follow,
+            next_in_line=rest_of_line(path, part.cut[0], part.widest, secrets, at) if part.cut else None,
             redactions=tuple(map(str, secrets)),
             unchanged_since=None if part.text else show(base.version),
             changed_since=show(base.version) if part.text else None,
@@ -162,9 +171,17 @@ class Deltas:
         """The regions from the first on; one line at least, so that a reader gets on."""
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         lines, profile = hidden.over(present.document.lines), self._s.permissions.profile(caller)
+        if regions:  # the first line is shown however long it is
+            begin, head = regions[0].start, f"{regions[0].head}\n"
+            first = lines[begin - 1 : begin - 1 + min(regions[0].length, 1)]
+            widest = narrowed(
+                lambda count: head + render(first, begin, numbers=params.line_numbers, max_line=count)[0],
+                tokens,
+                widest,
+            )
         every = [line for it in regions for line in present.document.lines[it.start - 1 : it.start - 1 + it.length]]
         most, budget, bytes_left, rows_left = profile.first_lines(every), tokens * PER_TOKEN, room.bytes, room.lines
-        text, shown, cut = "", list[LineRange](), False
+        text, shown, cut = "", list[LineRange](), tuple[int, ...]()
         for region in regions:
             taken = 0
             for row in lines[region.start - 1 : region.start - 1 + region.length] or ("",):
@@ -175,16 +192,16 @@ class Deltas:
                     break
                 taken += 1
             if not taken:
-                return _Part(text, tuple(shown), region.start - 1, cut)
+                return _Part(text, tuple(shown), region.start - 1, cut, widest)
             taken = min(taken, region.length)
             rows = lines[region.start - 1 : region.start - 1 + taken]
             written, shortened = render(rows, region.start, numbers=params.line_numbers, max_line=widest)
-            text, cut, most = f"{text}{region.head}\n{written}", cut or bool(shortened), most - taken
+            text, cut, most = f"{text}{region.head}\n{written}", (*cut, *shortened), most - taken
             if taken:
                 shown.append(LineRange(region.start, region.start + taken - 1))
             if taken < region.length:
-                return _Part(text, tuple(shown), region.start + taken - 1, cut)
-        return _Part(text, tuple(shown), present.wanted.end, cut)
+                return _Part(text, tuple(shown), region.start + taken - 1, cut, widest)
+        return _Part(text, tuple(shown), present.wanted.end, cut, widest)
 
     async def _note(
         self,
@@ -202,7 +219,7 @@ class Deltas:
             version=present.version,
             ranges=hidden.without(LineRange(present.wanted.start, part.end)),
             total_lines=present.document.line_count,
-            cut=part.cut,
+            cut=bool(part.cut),
         )
         await self._s.notes.note_lines(
             access.caller, call, seen, part.text, approval=access.approval, hidden=secrets, known_from=base.version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +17,15 @@ from orchestrator.core.errors import FileTooLarge, ParameterInvalid, SearchNotFo
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.profiles import Profile
 from orchestrator.core.shown_text import NOTHING_HIDDEN, Hidden
-from orchestrator.core.text.answer_space import MAX_LINE, NOTHING_BEYOND, AnswerSpace, render
+from orchestrator.core.text.answer_space import (
+    MAX_LINE,
+    MIN_LINE,
+    NOTHING_BEYOND,
+    PER_TOKEN,
+    AnswerSpace,
+    narrowed,
+    render,
+)
 from orchestrator.core.text.excerpts import Budget, gaps, order, outwards, taken
 from orchestrator.core.text.long_lines import window
 from orchestrator.core.text.search import Match
@@ -30,12 +39,10 @@ from orchestrator.engine.reads.search import matcher_of
 from orchestrator.engine.reads.search_large import LargeSearch
 from orchestrator.engine.reads.search_page import hit_of
 from orchestrator.engine.reads.symbol_reads import named_symbol
-from orchestrator.engine.reads.windows import LargePassages
+from orchestrator.engine.reads.windows import LargePassages, rest_of_line
 from orchestrator.engine.services import Services
 
 MOST_MATCHES = 20
-
-MIN_LINE = 50
 
 
 class ShownText(NamedTuple):
@@ -135,22 +142,28 @@ class Excerpter:
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         numbers = order(part, params.leave_out) if center is None else outwards(center, total)
         budget = self._budget(access.caller, room, params)
+        if total:  # the first line is shown however long it is
+            numbers = chain([first := next(numbers)], numbers)
+            tokens = budget.weight // PER_TOKEN
+            widest = narrowed(
+                lambda most: _numbered(first, _row(path, found, params.pattern, most, first)[0]), tokens, widest
+            )
         row = partial(_row, path, found, params.pattern, widest)
         shown = taken(numbers, lambda number: row(number)[0], budget) if total else ()
         if center is not None:
             part = LineRange(shown[0].start, shown[-1].end) if shown else part
         rows = {number: row(number) for it in shown for number in range(it.start, it.end + 1)}
-        texts = {number: render([text], number, max_line=len(text))[0] for number, (text, _) in rows.items()}
+        texts = {number: _numbered(number, text) for number, (text, _) in rows.items()}
         parts = tuple(
             c.ExcerptPart(
                 start=it.start, end=it.end, text="".join(texts[number] for number in range(it.start, it.end + 1))
             )
             for it in shown
         )
-        cut = any(shortened for _, shortened in rows.values())
+        cut = [(number, shown_to) for number, (_, shown_to) in rows.items() if shown_to is not None]
         secrets = tuple(one for one in found.hidden.found if one.line in rows)
         told = "".join(texts.values())
-        seen = seen_lines(path, found, shown, cut=cut)
+        seen = seen_lines(path, found, shown, cut=bool(cut))
         await self._s.notes.note_lines(access.caller, call, seen, told, approval=access.approval, hidden=secrets)
         missing, profile = gaps(shown, part), self._s.permissions.profile(access.caller)
         ways = [_way(path, found, profile, it) for it in missing]
@@ -164,7 +177,8 @@ class Excerpter:
             ),
             matches=tuple(matches[:MOST_MATCHES]),
             total_matches=hits,
-            truncated=bool(missing) or cut,
+            truncated=bool(missing or cut),
+            next_in_line=rest_of_line(path, *cut[0], secrets) if cut else None,
             redactions=tuple(map(str, secrets)),
             warnings=found.warnings,
         )
@@ -180,19 +194,28 @@ class Excerpter:
         return Budget.of(tokens, min(bytes_left, profile.max_read_bytes or bytes_left), most)
 
 
-def _row(path: WorkspacePath, found: ShownText, pattern: str | None, widest: int, number: int) -> tuple[str, bool]:
-    """A line as it is shown, a long one around the pattern or from its beginning; and whether that is a part of it."""
+def _row(
+    path: WorkspacePath, found: ShownText, pattern: str | None, widest: int, number: int
+) -> tuple[str, int | None]:
+    """A line as it is shown, a long one around the pattern or from its beginning.
+
+    And of a part how many characters from the beginning of the line it shows; None of the whole line.
+    """
     line, more, hit = found.line(number), found.beyond.get(number), found.hits.get(number)
     if more is not None and hit is not None:
         part = hit_of(path, hit, widest, "exact")
         end = "" if hit.text.endswith(part.text) else " …"
-        return f"{from_character(part.column)}{part.text}{end}", True
+        return f"{from_character(part.column)}{part.text}{end}", 0
     if pattern is not None and more is None and len(line) > widest and pattern in line:
-        return window(line, line.index(pattern), widest), True
+        return window(line, line.index(pattern), widest), 0
     text, cut = render(
         [line], number, numbers=False, max_line=widest, beyond=NOTHING_BEYOND if more is None else {0: more}
     )
-    return text.removesuffix("\n"), bool(cut)
+    return text.removesuffix("\n"), min(widest, len(line)) if cut else None
+
+
+def _numbered(number: int, row: str) -> str:
+    return render([row], number, max_line=len(row))[0]
 
 
 def seen_lines(path: WorkspacePath, found: ShownText, shown: tuple[LineRange, ...], *, cut: bool) -> SeenLines:

@@ -16,7 +16,7 @@ from orchestrator.core.images import IMAGE_TOKENS, MOST_IMAGE_BYTES, image_type
 from orchestrator.core.policy.profiles import OverLimit, size_of
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.versions import VersionRow
-from orchestrator.core.text.answer_space import MAX_LINE, fit, render, size
+from orchestrator.core.text.answer_space import MAX_LINE, MIN_LINE, fit, narrowed, render, size
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.access import Asks, ContentAccess
 from orchestrator.engine.caller import Call, Caller
@@ -24,7 +24,7 @@ from orchestrator.engine.external.observer import NO_VERSION, CurrentFile, Obser
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.deltas import Deltas, Present
 from orchestrator.engine.reads.large_texts import TRIES, LargeTexts
-from orchestrator.engine.reads.windows import Asked, Window, Windows, first_part
+from orchestrator.engine.reads.windows import Asked, Window, Windows, first_part, rest_of_line
 from orchestrator.engine.services import Services
 
 MOST_TOKENS = 1_000_000
@@ -32,8 +32,6 @@ MOST_TOKENS = 1_000_000
 
 ROW_BYTES, CUT_BYTES = 12, 45
 """A line's number and its end; the note where it was cut."""
-
-MIN_LINE = 50
 
 SEARCH_INSTEAD = " search_content finds lines by what they hold."
 
@@ -231,8 +229,14 @@ class Reader:
         room = call.room.framed(escaped(path), escaped(path), escaped(path))  # in the head and in the next calls
         rows = window.lines
         if window.column is None:
-            rows = rows[: fit(rows, 1, len(rows), self._tokens(caller, params), numbers=numbers)]
+            tokens = self._tokens(caller, params)
+            rows = rows[: fit(rows, 1, len(rows), tokens, numbers=numbers)]
             widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+            if len(rows) == 1:  # which is shown however long it is
+                row, beyond = rows[:1], window.beyond_of(1)
+                widest = narrowed(
+                    lambda most: render(row, first, numbers=numbers, max_line=most, beyond=beyond)[0], tokens, widest
+                )
             costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
             rows = rows[: room.first(costs)]
         else:
@@ -257,9 +261,7 @@ class Reader:
                 limit = f", end={window.last if window.last is not None else params.end}"
             follow = f"read_file(path={quoted(path)}, start={last + 1}{limit}{at})"
         if cut:
-            covered = (secret.start for secret in window.hidden.found if secret.line == cut[0])
-            column = min((widest, *covered)) + 1  # a marker may be longer or shorter than what it stands for
-            in_line = f"read_file(path={quoted(path)}, start={cut[0]}, column={column}{at})"
+            in_line = rest_of_line(path, cut[0], min(widest, len(rows[cut[0] - first])), window.hidden.found, at)
         found = [secret for secret in window.hidden.found if first <= secret.line <= last]
         shows, counted = LineRange(first, last), first >= 0
         seen = SeenLines(

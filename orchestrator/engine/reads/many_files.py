@@ -17,8 +17,11 @@ from orchestrator.engine.reads.file_facts import FactReader
 from orchestrator.engine.reads.summaries import Summarizer
 from orchestrator.engine.services import Services
 
-LEAST_TOKENS, LEAST_BYTES, LEAST_LINES = 50, 1000, 12
+LEAST_TOKENS, LEAST_BYTES, LEAST_LINES = 100, 1000, 12
 """Of one file's text with its frame; where there is less for each, the last ones are left out."""
+
+FRAME_TOKENS = 50
+"""Of one file's head, markers and way to go on, beside its path in them."""
 
 NoteRefusal: TypeAlias = Callable[[Caller, Call, CallerError | ApproverError], Awaitable[None]]
 
@@ -37,17 +40,17 @@ class ManyReader:
         chosen, left_out = paths[:many], paths[many:]
         answers: dict[str, c.FileAnswer] = {}
         for done, path in enumerate(sorted(chosen, key=lambda path: self._facts.size_at(path) or 0)):
-            left = len(chosen) - done
+            left, frame = len(chosen) - done, FRAME_TOKENS + 2 * estimate_tokens(path)
             share = AnswerSpace(room.bytes // left, room.lines // left, room.typed)
             wanted = p.ReadFile(
                 path=path,
-                max_tokens=max(LEAST_TOKENS, tokens // left),
+                max_tokens=max(1, tokens // left - frame),
                 line_numbers=params.line_numbers,
                 delta=params.delta,
             )
             answer = answers[path] = await self._read(caller, call, wanted, share)
             text = answer.text.text if answer.text is not None else (answer.message or "") + (answer.hint or "")
-            tokens = max(0, tokens - estimate_tokens(text))
+            tokens = max(0, tokens - estimate_tokens(text) - frame)
             room = room.less(room.cost(size(text) + LEAST_BYTES // 2, answer), text.count("\n") + LEAST_LINES // 2)
         rest = ", ".join(map(quoted, left_out))
         return c.FileTexts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from orchestrator.core.text.secrets import MOST_KEY_BYTES, MOST_KEY_LINES
 from orchestrator.engine.access import ContentAccess
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.external.observer import Observer, warnings
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.reads.large_texts import LargeTexts, Passage, Wanted
 from orchestrator.engine.redaction import Redaction
 from orchestrator.engine.services import Services
@@ -285,6 +286,15 @@ def _part(window: Window, line: str, column: int, tokens: int) -> Window:
         more=window.total is not None and window.first < window.total,
         line_goes_on=len(shown) < len(part),
     )
+
+
+def rest_of_line(path: WorkspacePath, line: int, shown: int, secrets: Iterable[HiddenSecret], at: str = "") -> str:
+    """The call that goes on in a line of which so many characters were shown.
+
+    It begins with the first secret that is in them: a marker may be longer or shorter than what it stands for.
+    """
+    covered = (secret.start for secret in secrets if secret.line == line)
+    return f"read_file(path={quoted(path)}, start={line}, column={min((shown, *covered)) + 1}{at})"
 
 
 def first_part(text: str, tokens: int, room: AnswerSpace) -> str:

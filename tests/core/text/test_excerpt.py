@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.answer_space import PER_TOKEN, estimate_tokens, fit, render, weight
+from orchestrator.core.text.answer_space import MIN_LINE, PER_TOKEN, estimate_tokens, fit, narrowed, render, weight
 from tests.core.text.strategies import plain_lines, quick
 
 
@@ -42,6 +42,18 @@ def test_what_fits_is_within_the_budget(lines: list[str], max_tokens: int, numbe
     assert estimate_tokens(shown) <= max_tokens or last == 1
     if last < len(lines):
         assert estimate_tokens(render(lines[: last + 1], 1, numbers=numbers)[0] + "12345678") > max_tokens
+
+
+@quick
+@given(st.text(min_size=1, max_size=300), st.integers(0, 200), st.integers(MIN_LINE, 250))
+def test_of_a_narrowed_line_as_much_is_shown_as_fits(line: str, max_tokens: int, widest: int) -> None:
+    def shown(most: int) -> str:
+        return render([line], 1, max_line=most)[0]
+
+    most = narrowed(shown, max_tokens, widest)
+    assert MIN_LINE <= most <= widest
+    assert estimate_tokens(shown(most)) <= max_tokens or most == MIN_LINE
+    assert most == widest or weight(shown(most + 2)) > max_tokens * PER_TOKEN
 
 
 @pytest.mark.parametrize(("text", "tokens"), [
