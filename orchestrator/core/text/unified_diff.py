@@ -11,11 +11,14 @@ from typing import NamedTuple
 import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.text.answer_space import MAX_LINE, UNBOUNDED, AnswerSpace, size
+from orchestrator.core.text.answer_space import MAX_LINE, MIN_LINE, UNBOUNDED, AnswerSpace, size
 from orchestrator.core.text.diff import counts, diff
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.long_lines import first_difference, window
 from orchestrator.core.text.regions import hull, merged
+
+LEAST_BYTES = 400
+"""Of a diff beside its paths: two windows of MIN_LINE characters, and the notes of what they leave out."""
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
@@ -77,11 +80,24 @@ def fitting_diff(
     whole_lines: bool,
     context: int = 3,
 ) -> UnifiedDiff:
-    """As `document_diff`; of long lines windows, unless `whole_lines` are wanted and there is room for all of them."""
+    """As `document_diff`; of long lines windows, unless `whole_lines` are wanted and there is room for all of them.
+
+    Where there is room for no new line, windows are narrower; LEAST_BYTES are taken to show both versions of a line.
+    """
     hunks = line_hunks(old, new) if old.final_newline == new.final_newline else None
     made = partial(document_diff, paths, old, new, context=context, hunks=hunks, room=room)
     whole = made() if whole_lines else None
-    return whole if whole is not None and whole.goes_on is None else made(widest=MAX_LINE)
+    if whole is not None and whole.goes_on is None:
+        return whole
+    least = msgspec.structs.replace(room, bytes=max(room.bytes, LEAST_BYTES + 2 * sum(size(it or "") for it in paths)))
+    tries = (
+        partial(made, widest=MAX_LINE),
+        partial(made, widest=MAX_LINE // 4),
+        partial(made, widest=MIN_LINE, room=least),
+    )
+    every = (one() for one in tries)
+    first = next(every)
+    return next((it for it in chain((first,), every) if it.goes_on is None or it.text.count("\n+") > 1), first)
 
 
 def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:

@@ -81,8 +81,11 @@ def test_whole_lines_where_they_are_wanted_and_fit() -> None:
     whole = fitting_diff(("a", "a"), old, new, room=room, whole_lines=True)
     assert (f"-{LINE}\n+{LINE}b\n" in whole.text, whole.within) == (True, None)
     for part in (
+        *(fitting_diff(("a", "a"), old, new, room=AnswerSpace(bytes=few), whole_lines=True) for few in (80, 200, 1200)),
         fitting_diff(("a", "a"), old, new, room=room, whole_lines=False),
         fitting_diff(("a", "a"), old, new, room=AnswerSpace(bytes=3000), whole_lines=True),
     ):
         assert len(part.text) < 3000
         assert part.within == (1, len(LINE) + 1)
+        assert part.goes_on is None
+        assert [row[0] for row in part.text.splitlines()] == ["-", "+", "@", "-", "+"]
