@@ -30,7 +30,10 @@ NOT_STARTED = 127
 LOOK_S = 0.02
 
 
-ENDING = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+AT_ONCE = signal.SIGUSR1
+"""The command is to end without being asked."""
+
+ENDING = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE))
 """Somebody wants the command to end."""
 
 
@@ -62,10 +65,12 @@ def supervise(parent: int, start: Callable[[], int], spared: str = "") -> int:
             return NOT_STARTED  # it died before it could be watched
         child = start()
         code = _wait(child)
-        if code is None:
-            return 128 + signal.SIGTERM
-        child = None
-        return code
+        if code >= 0:
+            child = None
+            return code
+        if code == -AT_ONCE:
+            child = None
+        return 128 + signal.SIGTERM
     finally:
         if child is not None:
             _ask(child)
@@ -94,16 +99,16 @@ def _bind() -> None:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _wait(child: int) -> int | None:
-    """Until the command itself ends, or is to; what it left behind is reaped meanwhile."""
-    while signal.sigwait({*ENDING, signal.SIGCHLD}) == signal.SIGCHLD:
+def _wait(child: int) -> int:
+    """Until the command itself ends, or is to: negative, the signal. What it left behind is reaped meanwhile."""
+    while (came := signal.sigwait({*ENDING, signal.SIGCHLD})) == signal.SIGCHLD:
         ended = -1
         while ended != 0:  # one signal may stand for several
             ended, status = os.waitpid(-1, os.WNOHANG)
             if ended == child:
                 code = os.waitstatus_to_exitcode(status)
                 return code if code >= 0 else 128 - code
-    return None
+    return -came
 
 
 def _ask(child: int) -> None:

@@ -18,6 +18,7 @@ from orchestrator.core.projections.versions import RecentVersions
 from orchestrator.engine.access import AccessGate
 from orchestrator.engine.caches import Caches
 from orchestrator.engine.contents import Contents
+from orchestrator.engine.covers import Covers
 from orchestrator.engine.limits import Limits
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.notes import Notes
@@ -130,6 +131,7 @@ class Services:
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser, self.workers, self.cache = parser, workers, cache
+        self.covers = Covers()
         self.caches = Caches()
         self.caches.add("outlines", parser.outlines)
         self.caches.add("line indexes", self.cache)

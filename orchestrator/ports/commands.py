@@ -42,8 +42,11 @@ class RunningCommand(Protocol):
     async def wait(self) -> int:
         """The exit code; negative: the signal that ended it. What it left running has ended, too."""
 
-    async def end(self) -> None:
-        """Ask it to end, then end it, with all that it started; nothing if it has ended. Call it in any case."""
+    async def end(self, *, at_once: bool = False) -> None:
+        """Ask it to end, then end it, with all that it started; nothing if it has ended. Call it in any case.
+
+        `at_once`: it is not asked.
+        """
 
 
 class CommandRunner(Protocol):

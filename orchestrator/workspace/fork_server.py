@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import anyio
 
-from orchestrator.subreaper import GRACE_S
+from orchestrator.subreaper import AT_ONCE, GRACE_S
 from orchestrator.workspace import command_launcher
 
 PATIENCE_S = GRACE_S + 5.0
@@ -116,9 +116,9 @@ class LaunchedProcess:
             self.code = told[0] if told else -signal.SIGKILL
         return self.code
 
-    async def end(self) -> None:
-        """End it with all that the command started, asked first; nothing if it has ended."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
+    async def end(self, *, at_once: bool = False) -> None:
+        """End it with all that the command started, asked first or not; nothing if it has ended."""
+        for number in (AT_ONCE if at_once else signal.SIGTERM, signal.SIGKILL):
             if self.code is not None:
                 break
             with suppress(ProcessLookupError):

@@ -87,7 +87,8 @@ class Effects:
         try:
             if staged is not None:
                 raise staged
-            stats = await batch.commit()
+            async with self._s.covers.changing([change.path for change in plan.paths]):
+                stats = await batch.commit()
         except RollbackIncomplete as met:
             await batch.abandon()
             await self._diverged(plan, origin, number, met.displaced)

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 import msgspec
-from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from orchestrator.core.commands import CommandLine, CommandStatus
@@ -20,6 +19,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ROOT
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.commands.closed_paths import ClosedPathFinder
+from orchestrator.engine.commands.cover import Cover
 from orchestrator.engine.commands.kept_output import KeptOutput
 from orchestrator.engine.commands.permission import Permitted
 from orchestrator.engine.commands.scratch import BroughtBack, ScratchResults
@@ -63,6 +63,7 @@ class Execution:
         self.confined_by = ""
         self.warnings: list[str] = []
         self.changed: Mapping[WorkspacePath, Seq] = {}
+        self.cover: Cover | None = None
         self.scope = anyio.CancelScope()
         self.status: CommandStatus = "timed_out"
         """What it ended as, if something else than itself ended it."""
@@ -151,6 +152,8 @@ class Executor:
             execution.warnings.append(str(error))
             self._log.error("the end of a command could not be recorded", command=execution.started, error=str(error))
         finally:
+            if execution.cover is not None:
+                execution.cover.end()
             self.running.pop(execution.started, None)
             execution.over.set()
 
@@ -184,9 +187,10 @@ class Executor:
             back = BroughtBack()
             try:
                 code = await self._watch(execution, command)
-                back = await self._results.bring_back(caller, call, tree)
-                execution.changed = back.changed
-                execution.warnings += back.warnings
+                if code is not None:
+                    back = await self._results.bring_back(caller, call, tree)
+                    execution.changed = back.changed
+                    execution.warnings += back.warnings
             finally:
                 with anyio.CancelScope(shield=True):
                     await command.end()
@@ -225,7 +229,9 @@ class Executor:
         cwd = folder if line.cwd == ROOT else f"{folder}/{line.cwd}"
         if tree is not None and line.cwd != ROOT:
             await tree.make_directory(line.cwd)
-        closed = await to_thread.run_sync(self._closed.closed_to, execution.caller)
+        cover = Cover(self._s, self._closed, execution.caller, execution.output, execution.stop)
+        execution.cover = cover
+        closed = await cover.begin(in_place=tree is None)
         given = dict(variable.split("=", 1) for variable in line.environment)
         spec = CommandSpec(
             argv=line.argv,
@@ -268,27 +274,37 @@ class Executor:
                 await self._end(execution, self._status(execution, code), code, group.seq, len(group.changed))
 
     async def _watch(self, execution: Execution, command: RunningCommand) -> int | None:
-        """Its exit code; None where it was ended."""
+        """Its exit code; None where it was ended, or what was closed to it did not stay so. Nothing of it runs then."""
         code: int | None = None
-        read = anyio.Event()
+        read, cover = anyio.Event(), execution.cover
+        assert cover is not None, "it was started"
 
         async def take_output() -> None:
             async for data in command.output():
-                execution.output.add(data)
+                await cover.take(data)
             read.set()
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(take_output)
-            execution.scope.deadline = anyio.current_time() + execution.timeout_s
-            with execution.scope:
-                code = await command.wait()
-            if code is None:
-                with anyio.CancelScope(shield=True):
-                    await command.end()
-            with anyio.move_on_after(LAST_OUTPUT_S):
-                await read.wait()
-            tasks.cancel_scope.cancel()
-        return code
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(take_output)
+                tasks.start_soon(cover.keep)
+                execution.scope.deadline = anyio.current_time() + execution.timeout_s
+                with execution.scope:
+                    code = await command.wait()
+                if code is None:
+                    with anyio.CancelScope(shield=True):
+                        await command.end(at_once=bool(cover.fallen))
+                with anyio.move_on_after(LAST_OUTPUT_S):
+                    await read.wait()
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await command.end()
+                cover.end()
+                await cover.look()
+        if cover.fallen:
+            execution.warnings.append(cover.fallen)
+        return None if cover.fallen else code
 
     async def _end(
         self, execution: Execution, status: CommandStatus, code: int | None, group: Seq | None, changes: int
