@@ -323,6 +323,8 @@ async def test_on_the_command_line(large: RunningDaemon) -> None:
     ended, refused = command(large, "open", "app.log", "--start", "9", "--end", "3")
     assert (ended, refused["code"]) == (1, "invalid_parameter"), json.dumps(refused)
     assert cli(large, "overview", "app.log")[1].count("no outline") == 1
+    (large.workspace / "one.js").write_text("x" * 5_000)
+    assert "go on with `orchestrator open one.js --start 1 --column 1001`" in cli(large, "open", "one.js")[1]
 
 
 async def test_an_excerpt_is_around_a_line_or_a_text(large: RunningDaemon, alice: FileAccess) -> None:

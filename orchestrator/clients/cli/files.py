@@ -28,6 +28,7 @@ from orchestrator.clients.cli.context import Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command, parameters
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.answers import diff_notes
+from orchestrator.clients.render.commands import for_people
 from orchestrator.clients.render.generic import content, numbered, table, when
 from orchestrator.clients.running_daemon import RemoteError
 from orchestrator.core.errors import ApproverCodeNeeded
@@ -99,10 +100,8 @@ def _shown(settings: Settings, operation: AnyOperation, params: p.Params) -> int
         echo(f"lines {text.start}-{text.end}: unchanged since {text.unchanged_since}", err=True)
     if text.truncated and not settings.json:
         of = f" of {text.total_lines}" if text.total_lines is not None else ""
-        more = (
-            f"open --start {text.end + 1}" if text.column is None else f"open --column {text.column + len(text.text)}"
-        )
-        echo(f"… lines {text.start}-{text.end}{of}; go on with {more}", err=True)
+        ways = " or ".join(for_people(way) for way in (text.next_in_line, text.next) if way)
+        echo(f"… lines {text.start}-{text.end}{of}; go on with {ways}", err=True)
     return code
 
 
