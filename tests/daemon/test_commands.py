@@ -617,3 +617,17 @@ async def test_what_policy_denies_does_not_come_back(base: Path) -> None:
             assert [item.path for item in answer.changes] == ["y"]
             assert answer.warnings == ("policy keeps 1 file from coming back: src/x",)
         assert not (daemon.workspace / "src").exists()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_swap_file_does_not_keep_the_rest_from_being_undone(daemon: RunningDaemon, *, gone: bool) -> None:
+    async with daemon.client("claude") as claude:
+        ran = await shell(claude, "echo good >> a.txt; echo x > .a.txt.swp")
+        swap = daemon.workspace / ".a.txt.swp"
+        if gone:
+            swap.unlink()
+        undone = await (claude.rollback(agent="claude") if gone else claude.revert(ran.group or ""))
+        assert undone.status == "applied"
+        assert (daemon.workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert [note.partition(":")[0] for note in undone.warnings] == ([] if gone else [".a.txt.swp"])
+        assert swap.exists() is not gone

@@ -78,6 +78,14 @@ class FileUndo:
                 self.notes = [f"{trouble.message}; it stays as it is"]
                 return
 
+    def keep_out_of(self, kept: Set[WorkspacePath]) -> None:
+        """Leave the file alone where one of these paths would be changed for it."""
+        paths = {self.present, self.path, self.conflict.path if self.conflict is not None else None} & kept
+        if paths and (self.changed or self.conflict is not None):
+            self.conflict = None
+            self._stay()
+            self.notes = [f"{min(filter(None, paths))}: it belongs to the editor that made it; it stays as it is"]
+
     def _stay(self) -> None:
         """Nothing is done to this file."""
         self.path, self.now, self.rung, self.unseen = self.present, self.held, "current", False

@@ -43,6 +43,7 @@ class Undo(Command, frozen=True, kw_only=True):
     others_work: frozenset[WorkspacePath]  # paths at which something is undone that the caller did not do
     touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
     folders: frozenset[WorkspacePath] = frozenset()  # that the chosen changes made
+    kept: frozenset[WorkspacePath] = frozenset()  # paths of editors' own files, at which nothing is done
     lenient: ClassVar[bool] = True
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -63,7 +64,7 @@ class Undo(Command, frozen=True, kw_only=True):
             last = rows[-1].seq if rows and rows[-1].present else None
             if facts[path].version != last and facts[path].error is None:
                 raise HistoryMoved(path)
-        outcome = undo(lineages(self.histories, self.modes), self.chosen, facts)
+        outcome = undo(lineages(self.histories, self.modes), self.chosen, facts, self.kept)
         if not isinstance(outcome, Apply):
             return outcome
         if not outcome.paths and len(outcome.conflicts) == 1:
@@ -92,7 +93,12 @@ class HistoryMoved(Exception):
 # --- file by file -------------------------------------------------------------------------
 
 
-def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> Apply | Need:
+def undo(
+    lines: Sequence[Lineage],
+    chosen: Set[Key],
+    facts: Mapping[WorkspacePath, Facts],
+    kept: Set[WorkspacePath] = frozenset(),
+) -> Apply | Need:
     """Undo the chosen steps of these files; all later ones that are not chosen stay.
 
     Files where later work overlaps come out as `Apply.conflicts`, what can't be undone for another
@@ -113,6 +119,7 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         return Need(tuple(missing), tuple(outlines), tuple(unmade))
     for file in files:
         file.stop_at_trouble()
+        file.keep_out_of(kept)
     whole = _assembled(files, facts)
     notes = tuple(note for file in files for note in file.notes)
     if not whole.paths and not whole.conflicts:

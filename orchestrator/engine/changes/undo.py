@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import anyio.lowlevel
@@ -37,6 +37,8 @@ from orchestrator.core.events.files import (
     ExternalFileCreated,
 )
 from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.protected import EDITORS
+from orchestrator.core.policy.rules import Deny
 from orchestrator.core.positions import Timestamp, parse_seq, parse_timestamp
 from orchestrator.core.projections.versions import VersionRow
 from orchestrator.core.text.answer_space import AnswerSpace, json_size, size
@@ -121,7 +123,8 @@ class Undoer:
         self, caller: Caller, call: Call, params: p.Revert | u.Rollback, chosen: UndoSelection
     ) -> ChangeResult:
         others = frozenset(path for path, agents in chosen.authors.items() if agents != {caller.agent})
-        touched = tuple(sorted(chosen.authors))
+        kept = self._of_editors(caller, chosen.authors)
+        touched = tuple(sorted(chosen.authors.keys() - kept)) or tuple(sorted(kept))
         if not caller.is_person:
             self._s.access.refuse_unlisted(caller, others, "it would undo changes of")
         self._s.permissions.refuse_early(caller, *(PermissionCheck("revert", path, path in others) for path in touched))
@@ -135,12 +138,18 @@ class Undoer:
                 others_work=others,
                 touched=touched,
                 folders=chosen.folders,
+                kept=self._of_editors(caller, histories),
             )
             try:
                 return await self._pipeline.execute(command, request)
             except HistoryMoved:
                 continue
         raise CallerBusy(touched[0])
+
+    def _of_editors(self, caller: Caller, paths: Iterable[WorkspacePath]) -> frozenset[WorkspacePath]:
+        """Those of swap and lock files, which nobody changes; they are no reason to refuse the undo of the others."""
+        verdicts = ((path, self._s.permissions.verdict(caller, "revert", path)) for path in paths)
+        return frozenset(path for path, said in verdicts if isinstance(said, Deny) and said.rule == EDITORS.name)
 
     # --- answers ----------------------------------------------------------------------
 
