@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -249,13 +250,14 @@ async def test_descriptors(ground: Ground, runner: ConfinedCommands) -> None:
     text = "print(sorted(int(name) for name in os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))"
     assert await python(runner, ground.spec(*program(text))) == "[0, 1, 2] 4"  # and that of the listing
     (ground.work / "file").chmod(0o755)  # which the kernel does not start
+    gc.collect()  # the fork servers of other tests
     before = set(os.listdir("/proc/self/fd"))
     for argv in ("true", "./file", "no-such-program"):
         with suppress(OSError):
             await ended(await runner.start(ground.spec(argv)))
     unread = await runner.start(ground.spec("echo", "nobody reads this"))
     await unread.end()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_it_ends_with_the_daemon(ground: Ground, confinement: Confinement) -> None:
