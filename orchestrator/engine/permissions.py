@@ -11,7 +11,7 @@ import msgspec
 
 from orchestrator.core.change import PermissionCheck, running
 from orchestrator.core.commands import CommandLine, Mode, in_modes
-from orchestrator.core.errors import Denied, PathError, Unauthorised, escaped
+from orchestrator.core.errors import Denied, NotADirectory, PathError, Unauthorised, escaped
 from orchestrator.core.events.sessions import AgentClass, TaskBegun
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, is_person
 from orchestrator.core.paths import ROOT
@@ -176,6 +176,8 @@ class Permissions:
             here = f"{above}/{name}" if above else name
             try:
                 git = self._workspace.stat(WorkspacePath(f"{above}/.git" if above else ".git"))
+            except NotADirectory:
+                return False  # nothing lies below a file
             except PathError:
                 self._workspace.stat(path)  # refused under the name that the caller gave
                 raise

@@ -631,3 +631,30 @@ async def test_a_swap_file_does_not_keep_the_rest_from_being_undone(daemon: Runn
         assert (daemon.workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
         assert [note.partition(":")[0] for note in undone.warnings] == ([] if gone else [".a.txt.swp"])
         assert swap.exists() is not gone
+
+
+@pytest.mark.parametrize(
+    ("script", "stands"),
+    [
+        ("rm gone.txt; mkdir gone.txt; echo in > gone.txt/f", "gone.txt/f"),
+        ("rm -r src; echo file > src", "src"),
+    ],
+)
+async def test_a_file_and_a_folder_that_changed_places_stay_and_the_rest_goes_back(
+    daemon: RunningDaemon, script: str, stands: str
+) -> None:
+    async with daemon.client("claude") as claude:
+        await claude.write_file("src/q.txt", "q\n", mode="create")
+        ran = await shell(claude, f"echo more >> a.txt; {script}")
+        undone = await claude.revert(ran.group or "")
+        assert (undone.status, {item.path for item in undone.paths}) == ("applied", {"a.txt"})
+        assert (daemon.workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert (daemon.workspace / stands).is_file()
+        assert any(note.startswith(f"{stands}: ") for note in undone.warnings)
+        (daemon.workspace / stands).unlink()
+        if "/" in stands:
+            (daemon.workspace / stands).parent.rmdir()
+        again = await claude.revert(ran.group or "")
+        assert again.status == "applied"
+        assert (daemon.workspace / "gone.txt").read_text() == "gone\n"
+        assert (daemon.workspace / "src/q.txt").read_text() == "q\n"

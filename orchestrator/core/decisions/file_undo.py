@@ -27,6 +27,7 @@ class FileUndo:
         self.conflict: ConflictOutcome | None = None
         self.unseen = False  # undone for one who may not know whether that changes the content
         self.trouble: OrchestratorError | None = None
+        self.blocked: WorkspacePath | None = None  # where the trouble is
         self.missing: list[Digest] = []
         self.lacking: list[Source] = []
         self.unmade: list[ToSplice] = []
@@ -73,7 +74,7 @@ class FileUndo:
         for path in (self.present, self.path):
             trouble = self._facts[path].error if path is not None else None
             if trouble is not None and (self.changed or path == self.present):
-                self.trouble, self.conflict = trouble, None
+                self.trouble, self.blocked, self.conflict = trouble, path, None
                 self._stay()
                 self.notes = [f"{trouble.message}; it stays as it is"]
                 return
@@ -85,6 +86,13 @@ class FileUndo:
             self.conflict = None
             self._stay()
             self.notes = [f"{min(filter(None, paths))}: it belongs to the editor that made it; it stays as it is"]
+
+    def stay_in_the_way(self) -> None:
+        """Leave the file alone, as another one can't come back to where it is, above it or below."""
+        if self.changed or self.conflict is not None:
+            self.conflict = None
+            self._stay()
+            self.notes = [f"{self.present}: it is where something else was; delete it, then undo again; it stays"]
 
     def _stay(self) -> None:
         """Nothing is done to this file."""

@@ -120,6 +120,7 @@ def undo(
     for file in files:
         file.stop_at_trouble()
         file.keep_out_of(kept)
+    _keep_exchanged(files)
     whole = _assembled(files, facts)
     notes = tuple(note for file in files for note in file.notes)
     if not whole.paths and not whole.conflicts:
@@ -138,6 +139,15 @@ def undo(
         notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
     whole = whole.fitted(warnings=(*whole.fit.warnings, *notes))
     return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=tuple(dependencies))
+
+
+def _keep_exchanged(files: Sequence[FileUndo]) -> None:
+    """Where a file and a directory took each other's place, neither goes: what was there could not come back."""
+    stuck = {file.blocked for file in files if file.blocked is not None}
+    above = {folder for path in stuck for folder in ancestors(path)}
+    for file in files:
+        if file.present is not None and (file.present in above or not stuck.isdisjoint(ancestors(file.present))):
+            file.stay_in_the_way()
 
 
 def _dependencies(file: FileUndo) -> list[Dependency]:
