@@ -658,3 +658,13 @@ async def test_a_file_and_a_folder_that_changed_places_stay_and_the_rest_goes_ba
         assert again.status == "applied"
         assert (daemon.workspace / "gone.txt").read_text() == "gone\n"
         assert (daemon.workspace / "src/q.txt").read_text() == "q\n"
+
+
+async def test_where_all_changed_places_the_refusal_says_what_to_delete(daemon: RunningDaemon) -> None:
+    async with daemon.client("claude") as claude:
+        await claude.write_file("src/q.txt", "q\n", mode="create")
+        ran = await shell(claude, "rm -r src; echo file > src")
+        with pytest.raises(RemoteError) as refused:
+            await claude.revert(ran.group or "")
+        assert (refused.value.code, (refused.value.hint or "")[:11]) == ("revert_impossible", "Delete src,")
+        assert (daemon.workspace / "src").read_text() == "file\n"

@@ -28,6 +28,7 @@ class FileUndo:
         self.unseen = False  # undone for one who may not know whether that changes the content
         self.trouble: OrchestratorError | None = None
         self.blocked: WorkspacePath | None = None  # where the trouble is
+        self.stands_in_the_way = False  # of another file, which had to stay away for it
         self.missing: list[Digest] = []
         self.lacking: list[Source] = []
         self.unmade: list[ToSplice] = []
@@ -90,7 +91,7 @@ class FileUndo:
     def stay_in_the_way(self) -> None:
         """Leave the file alone, as another one can't come back to where it is, above it or below."""
         if self.changed or self.conflict is not None:
-            self.conflict = None
+            self.conflict, self.stands_in_the_way = None, True
             self._stay()
             self.notes = [f"{self.present}: it is where something else was; delete it, then undo again; it stays"]
 

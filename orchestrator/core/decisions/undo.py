@@ -124,6 +124,10 @@ def undo(
     whole = _assembled(files, facts)
     notes = tuple(note for file in files for note in file.notes)
     if not whole.paths and not whole.conflicts:
+        in_the_way = next((file for file in files if file.stands_in_the_way), None)
+        if in_the_way is not None:
+            hint = f"Delete {in_the_way.present}, and the folder if it lies in one, then send the same call again."
+            raise RevertImpossible(in_the_way.notes[0], hint=hint)
         trouble = next((file.trouble for file in files if file.trouble is not None), None)
         if trouble is not None:
             raise trouble
