@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from orchestrator.core.errors import escaped
 from orchestrator.ports.commands import CommandSpec
 from orchestrator.workspace import landlock, namespaces
+from orchestrator.workspace.git_config import configs_with_credentials
 
 MOST_READABLE = 10_000
 """Rules of Landlock for one command: each takes some microseconds at its start."""
@@ -136,6 +137,8 @@ class CommandConfinement:
         mounts |= dict.fromkeys(read_only, "read")
         mounts |= {path: "empty" if os.path.isdir(path) else "hidden" for path in covered}
         mounts |= {path: "write" for path in spec.writable if _is_below(path, covered)}
+        copies, copied = self._git_configs(read_only)
+        mounts |= copied
         order = [(mounts[path], path) for path in sorted(mounts, key=lambda path: path.count("/"))]
         if spec.layers is not None:
             order.insert(0, ("layers", spec.layers))
@@ -143,11 +146,22 @@ class CommandConfinement:
         if self._confinement.by == "namespaces":
             writable = [*spec.writable, temporary, *(f"/dev/{name}" for name in (*namespaces.DEVICES, "shm", "pts"))]
             landlocked = (writable, None, spec.network)
-            return Prepared(argv, temporary, None, landlocked, order, not_kept=_some(not_kept))
+            return Prepared(argv, temporary, copies, landlocked, order, not_kept=_some(not_kept))
         if spec.network:
             not_kept.append("abstract Unix sockets")
         arguments = _bubblewrap(self._confinement.program, order, spec, argv)
-        return Prepared(arguments, temporary, not_kept=_some(not_kept))
+        return Prepared(arguments, temporary, copies, not_kept=_some(not_kept))
+
+    def _git_configs(self, read_only: Iterable[str]) -> tuple[str | None, dict[str, str]]:
+        """Git needs its configuration, a command none of the passwords in it: copies without, and what comes where."""
+        folders = dict.fromkeys([f"{self._workspace}/.git", *(path for path in read_only if path.endswith("/.git"))])
+        found = {path: shown for folder in folders for path, shown in configs_with_credentials(folder)}
+        if not found:
+            return None, {}
+        folder = self._temporary()
+        for number, shown in enumerate(found.values()):
+            Path(folder, str(number)).write_bytes(shown)
+        return folder, {path: f"{namespaces.FROM}{folder}/{number}" for number, path in enumerate(found)}
 
     def _in_landlock(self, spec: CommandSpec, argv: Sequence[str], hidden: Sequence[str]) -> Prepared:
         """Landlock knows no exceptions: what is hidden is closed by opening all that lies beside it.
@@ -177,11 +191,12 @@ class CommandConfinement:
                 writable.append(folder)
         temporary = self._temporary()
         writable += (temporary, *(f"/dev/{name}" for name in (*namespaces.DEVICES, "shm")))
+        git = ("passwords in .git",) if any(configs_with_credentials(f"{self._workspace}/.git")) else ()
         open_still = [
             *inside,
             *(f"changes of {escaped(path)}" for path in read_only if path not in top and path not in spec.writable),
         ]
-        not_kept = (*_some(open_still), "Unix sockets", "modes and times of your other files")
+        not_kept = (*_some(open_still), *git, "Unix sockets", "modes and times of your other files")
         network = () if spec.network else ("UDP",)
         return Prepared(
             argv,
@@ -197,8 +212,10 @@ def _bubblewrap(program: str, mounts: Iterable[tuple[str, str]], spec: CommandSp
     empty = []
     for kind, path in mounts:
         size = ("--size", str(spec.file_bytes)) if kind == "private" else ()
-        source = () if kind in ("empty", "private") else (os.devnull if kind == "hidden" else path,)
-        arguments += (*size, _KINDS[kind], *source, path)
+        copied = kind.startswith(namespaces.FROM)
+        place = os.devnull if kind == "hidden" else kind.removeprefix(namespaces.FROM) if copied else path
+        source = () if kind in ("empty", "private") else (place,)
+        arguments += (*size, "--ro-bind" if copied else _KINDS[kind], *source, path)
         if kind == "empty":
             empty.append(path)
     for path in empty:

@@ -34,8 +34,11 @@ _RESERVED = 300
 
 Mounts = Sequence[tuple[str, str]]
 """In order, what comes where. empty: a folder with nothing in it. private: one to write to. read, write: what is there
-already, read-only or not, also where a folder above was covered. hidden: a file that can't be read. layers: of a
-scratch tree, in a folder; the whole is its `tree`."""
+already, read-only or not, also where a folder above was covered. `FROM` and a path: what is there, read-only. hidden:
+a file that can't be read. layers: of a scratch tree, in a folder; the whole is its `tree`."""
+
+FROM = "from "
+"""Before the path of what is mounted in place of what is there."""
 
 LAYERS = "userxattr,volatile,lowerdir=delta:../../scratch_base/tree,upperdir=upper,workdir=work"
 """Relative, so that nothing in a path needs to be escaped. volatile: nothing waits for a disk that need not keep it."""
@@ -111,7 +114,11 @@ def _limit_processes(most: int) -> None:
 def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
     _set_attributes("/", propagation=_PRIVATE)
     _mount_layers(path for kind, path in mounts if kind == "layers")  # while none of them is covered
-    places = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for kind, path in mounts if kind in ("read", "write")}
+    places = {
+        path: os.open(kind.removeprefix(FROM) if kind.startswith(FROM) else path, os.O_PATH | os.O_CLOEXEC)
+        for kind, path in mounts
+        if kind in ("read", "write") or kind.startswith(FROM)
+    }
     null = os.open(os.devnull, os.O_PATH | os.O_CLOEXEC)
     devices = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in DEVICES}
     _mount("proc", "/proc", "proc", _NO_SUID | _NO_DEVICES)
@@ -135,7 +142,7 @@ def _mount_all(mounts: Mounts, private_bytes: int, processes: int) -> None:
             case _:
                 _bind(places[path], path)
                 _set_attributes(
-                    path, add=_READ_ONLY if kind == "read" else 0, take=_READ_ONLY if kind == "write" else 0
+                    path, add=0 if kind == "write" else _READ_ONLY, take=_READ_ONLY if kind == "write" else 0
                 )
     for kind, path in mounts:
         if kind == "empty":

@@ -355,6 +355,33 @@ async def test_what_is_hidden_can_not_be_read(ground: Ground, runner: ConfinedCo
     assert output == "[False, False, False, False] file's text 4"
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+async def test_passwords_in_the_configuration_of_git(
+    ground: Ground, runner: ConfinedCommands, confinement: Confinement, in_place: bool
+) -> None:
+    """Git works all the same, also where a command runs elsewhere and names it by its whole path."""
+    git, config = ("git", "-C", str(ground.work)), ground.work / ".git" / "config"
+    await anyio.run_process([*git, "init", "-q"])
+    with config.open("a") as file:
+        file.write('[remote "origin"]\n\turl = https://me:hunter2@host/x.git\n[user]\n\tname = Ann\n')
+        file.write(
+            '[http "https://host"] extraHeader = Authorization: Basic hunter3\n[credential]\nhelper = !echo hunter4\n'
+        )
+    before = config.read_bytes()
+    given = {"hidden": (), "read_only": (str(config.parent),)} if in_place else {"hidden": (), "writable": ()}
+    listed = await runner.start(ground.spec(*git, "-c", "safe.directory=*", "config", "--local", "--list", **given))
+    code, said = await ended(listed)
+    assert (code, "user.name=Ann" in said) == (0, True), said
+    if confinement.by == "landlock":
+        assert "passwords in .git" in listed.confined_by
+    else:
+        assert "remote.origin.url=https://host/x.git" in said
+        assert "hunter" not in said
+        assert "hunter" not in (await ended(await runner.start(ground.spec("cat", str(config), **given))))[1]
+    assert config.read_bytes() == before
+    assert ground.leftovers() == []
+
+
 async def test_where_nothing_is_hidden_all_is_read(ground: Ground, confinement: Confinement) -> None:
     runner = ConfinedCommands(confinement, workspace=str(ground.work), own=(), name=ground.name)
     command = await runner.start(ground.spec("cat", ".env", hidden=()))
