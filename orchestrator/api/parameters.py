@@ -138,11 +138,9 @@ class SearchContent(Params, frozen=True):
     globs: Annotated[Globs, Meta(description="Below `path`: gitignore-style, also '*.{py,ts}'; '!x' excepts.")] = ()
     mode: Annotated[SearchMode, Meta(description="regex: RE2's; fuzzy: with typos; semantic: by meaning.")] = "exact"
     max_edits: Annotated[Edits | None, Meta(description="fuzzy: most typos; default 2.")] = None
-    multiline: Annotated[bool, Meta(description="regex: also across lines; matches that share a line are one hit.")] = (
-        False
-    )
+    multiline: Annotated[bool, Meta(description="regex: also across lines; matches on a line are one hit.")] = False
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
-    smart_case: Annotated[bool, Meta(description="Case counts if and only if `pattern` has a capital.")] = False
+    smart_case: Annotated[bool, Meta(description="Case counts only if `pattern` has a capital.")] = False
     word: Annotated[bool, Meta(description="Only whole words.")] = False
     invert: Annotated[bool, Meta(description="Lines without it.")] = False
     count_only: Annotated[bool, Meta(description="Only how many lines match.")] = False

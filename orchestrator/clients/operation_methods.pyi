@@ -101,9 +101,9 @@ class OperationMethods:
         globs: Below `path`: gitignore-style, also '*.{py,ts}'; '!x' excepts.
         mode: regex: RE2's; fuzzy: with typos; semantic: by meaning.
         max_edits: fuzzy: most typos; default 2.
-        multiline: regex: also across lines; matches that share a line are one hit.
+        multiline: regex: also across lines; matches on a line are one hit.
         case_sensitive: false: 'a' finds 'A'.
-        smart_case: Case counts if and only if `pattern` has a capital.
+        smart_case: Case counts only if `pattern` has a capital.
         word: Only whole words.
         invert: Lines without it.
         count_only: Only how many lines match.
